@@ -27,7 +27,7 @@ async function installed(): Promise<string | undefined> {
   return undefined
 }
 
-/** The command of a browser; where there is none and none may or can be installed, why. */
+/** The command of a browser; or the reason why there is none and none can be installed. */
 export async function findChromium(say = sayAtOnce): Promise<{ command: string } | { reason: string }> {
   const there = await installed()
   if (there !== undefined) return { command: there }

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 
 export interface Block {
   language: string
-  /** The file that the block is; absent where none is named behind the language. */
+  /** The file that the block is; undefined if none is named after the language. */
   path?: string
   text: string
   line: number
@@ -23,10 +23,10 @@ export function blocksOf(page: string): Block[] {
   }))
 }
 
-/** Milliseconds that a command may take. Less than a test may, so that the test tells what the command said. */
+/** Milliseconds for a command. Less than for a test, so that the test can report the command's output. */
 const LONGEST = 120_000
 
-/** One bash for a page, so that what is exported or begun in the background stays. It ends at the first command that fails. */
+/** One bash for a page, so that exported variables and background processes stay. It ends at the first command that fails. */
 export class Shell {
   private readonly child
   private out = ''
@@ -51,7 +51,7 @@ export class Shell {
     this.child.stdin.on('error', () => undefined)
   }
 
-  /** Runs commands and gives what they said. Throws with that where one fails. */
+  /** Runs commands and returns their output. Throws with it if one fails. */
   async run(commands: string): Promise<string> {
     const mark = `==${++this.count}==`
     this.out = ''
@@ -70,7 +70,7 @@ export class Shell {
     return this.out.slice(0, this.out.indexOf(mark))
   }
 
-  /** The same for commands that wait for something to take effect: they are tried until they do not fail. */
+  /** The same for commands that wait for something to take effect: they are repeated until they succeed. */
   async runUntilGood(commands: string): Promise<string> {
     const quoted = `'${commands.trim().replaceAll("'", `'\\''`)}'`
     return this.run(
@@ -78,13 +78,13 @@ export class Shell {
     )
   }
 
-  /** What the programs in the background wrote into files. */
+  /** The log files of background processes. */
   private logs(): string {
     const names = readdirSync(this.cwd).filter(name => name.endsWith('.log'))
     return names.map(name => `\n${name}:\n${readFileSync(join(this.cwd, name), 'utf8').slice(-4000)}`).join('')
   }
 
-  /** Ends the shell, and what runs in it. */
+  /** Ends the shell and its processes. */
   end(): void {
     try {
       process.kill(-(this.child.pid as number), 'SIGKILL')

@@ -25,7 +25,7 @@ export interface TestGateway {
   log: Record<string, unknown>[]
   /** Posts JSON with the key named `test`. */
   post(path: string, body: object): Promise<Response>
-  /** Writes the file anew, and resolves when the gateway has taken it. */
+  /** Writes the file again, and resolves when the gateway has applied it. */
   rewrite(file: Record<string, unknown>): Promise<void>
   close(): Promise<void>
 }

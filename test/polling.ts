@@ -14,7 +14,7 @@ export async function settle<Value>(read: () => Value, wanted: Value): Promise<V
   return read()
 }
 
-/** What `read` gives once it has given that for so long: for what is to stand still, or not to happen. */
+/** The value of `read` once it has not changed for this time: for things that must stay, or must not happen. */
 export async function still<Value>(read: () => Value, milliseconds: number): Promise<Value> {
   let last = read()
   // Looks are counted and not time: a process that did not run has seen nothing.

@@ -25,7 +25,7 @@ export interface RawUpstream {
   close(): Promise<void>
 }
 
-/** An upstream that says what it is told and nothing of its own. */
+/** An upstream that sends what a test defines, and nothing else. */
 export async function startRawUpstream(): Promise<RawUpstream> {
   let answers: Answer[] = []
   const calls: RawUpstream['calls'] = []

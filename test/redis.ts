@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { freePort } from '../cli/ports.js'
 import { sleep } from './polling.js'
 
-/** The program's name; absent where there is none. Debian's package is `redis-server`. */
+/** The program's name; undefined if it is not installed. Debian's package is `redis-server`. */
 export const REDIS = ['redis-server', 'valkey-server'].find(name => spawnSync(name, ['--version']).status === 0)
 
 export interface TestRedis {

@@ -178,7 +178,7 @@ patterns:
     expect(code).toBe(0)
     expect(places(out)).toEqual(['10:9 pattern/unseen'])
     expect(out).toContain('mail cannot look at what passes on relay.files')
-    // A dialect that does not say where its texts stand.
+    // A dialect without the places of its texts.
     writeFileSync(join(folder, 'gateway.yaml'), text.replace('relay:', 'max_output: 9000 #'))
     mkdirSync(join(folder, 'schemas', 'bare'), { recursive: true })
     for (const [name, value] of Object.entries({
@@ -684,7 +684,7 @@ sees: { status: 200 }
     expect(json(good.out).findings).toEqual([])
     expect(json(good.out)).toMatchObject({ ok: true, cases: 4, failed: 0, scenarios: [{}, {}, {}, { ok: true }] })
     expect(good.code).toBe(0)
-    // What the client sees, what each provider saw, the log, and calls that there were none of: each at its place.
+    // Differences in the client's answer, in calls, in the log, and calls that were not made: each at its place.
     const wrong = scenarios
       .replace('model: theirs', 'model: ours')
       .replace('x-nothing: null', 'x-request-id: /^abc$/')
@@ -692,13 +692,13 @@ sees: { status: 200 }
       .replace('attempts: 2', 'attempts: 3')
       .replace('sees: { path: /v1/messages }\n', 'sees: { path: /v1/messages, method: PUT }\n')
       .replace('sees: { status: 401 }', 'sees: { status: 200 }\nupstream: [{ sees: { path: /v9/v1/chat/completions }, answers: {} }]')
-    // What no scenario can be, also in the gateway that one brings along; and names of nothing.
+    // Invalid scenarios, also in their own `gateway`; and unknown names.
     const unread = scenarios.replace('status: 503', 'state: 503')
     const unknown = scenarios
       .replace('unreachable: [one]', 'unreachable: [oen]')
       .replace('provider: openai, base: /v9', 'provider: opnai, base: /v9')
       .replace('client: { path', 'client: { key: you, key_in: berer, path')
-    // A secret that comes out is found, and not told.
+    // A leaked secret is found, but not quoted.
     const leaking = scenarios
       .replace('key: rich', 'key: poor')
       .replace('text: Hello', 'text: secret-of-two')

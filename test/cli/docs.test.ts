@@ -77,7 +77,7 @@ const pages = [
     .filter(name => name.endsWith('.md') && !/^(?:reference|rules|decisions)\//.test(name))
     .map(name => join('docs', name)),
 ].sort()
-/** Pages that are followed as they stand, block by block, in an empty folder. The tutorial is, by test/package/tutorial.test.ts. */
+/** Pages whose blocks are run one after the other in an empty folder. test/package/tutorial.test.ts does that for the tutorial. */
 const followed = pages.filter(page => /^docs\/(?:quickstart|operating|howto\/(?!README).*)\.md$/.test(page))
 
 describe('pages whose steps are run', () => {

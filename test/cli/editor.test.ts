@@ -87,7 +87,7 @@ class Editor {
     })
   }
 
-  /** Opens a text as the file at a path; gives what is told of it. */
+  /** Opens a text as the file at a path; returns its diagnostics. */
   open(path: string, text: string): Promise<Diagnostic[]> {
     const uri = pathToFileURL(join(root, path)).href
     return new Promise(done => {

@@ -36,7 +36,7 @@ writeFileSync(
 type Sizes = () => [size: number, pid: number][]
 const started: { child: ChildProcess; sizes: Sizes }[] = []
 afterEach(() => {
-  // What stands between may pass no signal on.
+  // A process in between may not pass signals on.
   for (const { child, sizes } of started.splice(0))
     for (const pid of [child.pid as number, ...sizes().map(([, pid]) => pid)]) signal(pid, 'SIGKILL')
 })

@@ -95,7 +95,7 @@ function noteTask(path: string, answer: unknown): void {
   for (const found of [id, Object(data).task_id]) if (typeof found === 'string') tasks.unshift({ path, id: found })
 }
 
-/** The task that was made on the path that this one goes on from. */
+/** The task that was created on the path before this one. */
 function taskFor(path: string): string {
   const shared = (one: string): number => {
     let length = 0

@@ -115,7 +115,7 @@ describe('an overlay that changes', () => {
       expect(await versionAt(url)).toBe(1)
       write('routes/v.yaml', route(2))
       await expect.poll(async () => [await versionAt(url), await versionAt(url), await versionAt(url)]).toEqual([2, 2, 2])
-      // What is wrong is told of once, and what was there stays.
+      // The error is logged once, and the previous configuration stays.
       write('routes/v.yaml', route(3).replace('dialect: chat', 'dialect: chatt'))
       await expect.poll(() => told(lines, 'names/dialect').length).toBe(1)
       expect(await versionAt(url)).toBe(2)

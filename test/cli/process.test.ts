@@ -208,7 +208,7 @@ describe('sluice start without a file', () => {
       const url = await (gateways[index] as (typeof gateways)[0]).url
       expect(key).toMatch(/^sluice-demo-[\w-]{24}$/)
       expect((await askWith(url, key)).status).toBe(200)
-      // Until it is certain that no store has the key, which only one of the two can have here, nobody says that it is none.
+      // The key is not refused as unknown before both stores are known not to have it.
       await expect.poll(async () => (await askWith(url, 'sluice-demo')).status).toBe(401)
     }
   })
@@ -233,7 +233,7 @@ describe('workers', () => {
     for (const pid of old) process.kill(pid, 'SIGKILL')
     await expect.poll(() => answered(url, 'sim-8')).toBe(200)
     expect(told(lines, 'a worker ended')).toHaveLength(2)
-    // What is mended takes effect.
+    // The corrected file takes effect.
     writeFileSync(path, readFileSync(file('listen: 127.0.0.1:0', 'sim-9')))
     await expect.poll(async () => [await answered(url, 'sim-9'), await answered(url, 'sim-9')]).toEqual([200, 200])
     child.kill('SIGTERM')

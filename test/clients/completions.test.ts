@@ -50,7 +50,7 @@ describe.each(lanesFor('completions'))('completions client on $name', lane => {
     const stream = await client.completions.create({ model: model('sim'), prompt: 'Hello', stream: true })
     for await (const event of stream) {
       expect(event.choices.length).toBe(1)
-      // A provider that was asked for it on behalf of nobody writes null into the events before.
+      // If only the gateway requested usage, the provider writes null into the events before.
       expect(event.usage ?? null).toBeNull()
     }
   })

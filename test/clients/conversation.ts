@@ -23,7 +23,7 @@ export interface Turn {
 export interface Heard {
   dialect: 'chat' | 'messages' | 'generate' | 'responses'
   model: string
-  /** Instructions that stand before the conversation. */
+  /** Instructions before the conversation. */
   system: string[]
   /** Neighbours of one role are one turn. */
   turns: Turn[]
@@ -32,7 +32,7 @@ export interface Heard {
   limit: number | undefined
   stops: string[]
   schema: unknown
-  /** Whether the model was told to reason. */
+  /** Whether reasoning was requested. */
   reasons: boolean
   headers: Record<string, string>
   body: string

@@ -358,7 +358,7 @@ describe.each(DIALECTS)('agents, %s', dialect => {
 })
 
 describe('ai with openai, responses, without settings', () => {
-  // It sends references in place of texts and reasoning, because what it talks to keeps them if it is not told otherwise.
+  // It sends references instead of texts and reasoning, because by default the API keeps them.
   test.each(lanesFor('responses'))('what only the provider can have kept is served by it, or the client is told: $name', async lane => {
     const model = createOpenAI({ baseURL: `${stage.url}/v1`, apiKey: KEYS.good }).responses(modelOf(lane, 'sim'))
     const { response } = await generateText({ model, prompt: 'Hello', maxRetries: 0 })

@@ -143,7 +143,7 @@ describe.each(lanesFor('generate'))('a generate client on $name', lane => {
     expect(heard.turns.map(turn => turn.role)).toEqual(['user', 'assistant', 'user', 'assistant', 'user'])
     expect(heard.system).toEqual(['Be brief.'])
     expect(partsOf(heard, 'image').map(part => part.source)).toEqual([PNG])
-    // Reasoning is told apart in the history as well, and does not come back as something said.
+    // Reasoning is distinguished in the history as well, and does not come back as text.
     if (!lane.isNative) expect(textOf(heard, 'assistant')).not.toContain(THOUGHT)
     expect(textOf(heard, 'assistant').replaceAll('\n', '')).toContain(TEXT)
     expect(chat.getHistory(true).length).toBeGreaterThanOrEqual(6)

@@ -19,7 +19,7 @@ const UPLOAD = 200 * MB
 const DOWNLOAD = 500 * MB
 /** What passes where one side takes its time. */
 const SLOW = 200 * MB
-/** More than the gateway and the system's own buffers along the way take while nobody reads, and far less than all. */
+/** More than the gateway and the buffers of the system can hold while nothing is read, and far less than everything. */
 const ON_THE_WAY = 60 * MB
 const ALLOWED = 50 * MB
 /** Many small frames are many objects, for which the young generation grows to what the command line allows. */
@@ -307,7 +307,7 @@ async function session(): Promise<{ speaker: WebSocket; hearer: WebSocket }> {
   return { speaker, hearer: await theirs }
 }
 
-/** Sends so much, as fast as it is taken; `passed` is told how much has been. */
+/** Sends this much, as fast as it is accepted; `passed` gets the amount so far. */
 async function pour(socket: WebSocket, size: number, passed: (size: number) => void = () => undefined): Promise<void> {
   let sent = 0
   for (const piece of content(size)) {
@@ -359,7 +359,7 @@ describe('a socket', () => {
     expect(await still(() => speaker.readyState, STOP)).toBe(WebSocket.OPEN)
     hearer.resume()
     expect(await heard).toBe(digestOf(size))
-    // It goes on as if nothing had been.
+    // It continues as before.
     const more = hear(hearer, MB)
     await pour(speaker, MB)
     expect(await more).toBe(digestOf(MB))

@@ -85,7 +85,7 @@ describe.each(lanesFor('messages'))('a messages client on $name', lane => {
       { type: 'text', text: '' },
     ])
     const deltas = events.flatMap(event => (event.type === 'content_block_delta' ? [event.delta] : []))
-    // A provider that signs its texts does so when the thinking is long told.
+    // A provider that signs its texts does so long after the thinking was sent.
     const signatures = deltas.filter(delta => delta.type === 'signature_delta')
     expect(signatures).toHaveLength(lane.speaks === 'generate' ? 0 : 1)
     expect(deltas.map(delta => (delta.type === 'thinking_delta' ? delta.thinking : '')).join('')).toBe(THOUGHT)

@@ -97,7 +97,7 @@ describe.each(lanesFor('responses'))('a responses client on $name', lane => {
       type: 'response.failed',
       response: { id, status: 'failed', error: { code: expect.any(String), message: expect.any(String) } },
     })
-    // One kind of client looks for what stands flat, the other one for what stands inside.
+    // Some clients read the flat member, others the nested one.
     const error = { type: expect.any(String), code: expect.any(String), message: expect.any(String) }
     const isOwn = lane.isNative && name === 'sim-fail-3'
     const flat = { type, sequence_number: expect.any(Number), message: expect.any(String) }

@@ -250,7 +250,7 @@ export function table<Item, Event>(speaker: Speaker<Item, Event>, stageOf: () =>
       const { text, thought } = await client().whole(ask('sim-reasoning', { reasons: false }))
       expect(text).toBe(TEXT)
       expect(heard().reasons).toBe(false)
-      // Not every chat provider knows how to be told so: this one is told where its levels are known.
+      // Not every chat provider has such a control: this one gets it if its levels are known.
       if (!(speaker.dialect === 'messages' && lane.speaks === 'chat')) expect(thought).toBe('')
     })
 

@@ -65,7 +65,7 @@ const CLIENTS: Readonly<Partial<Record<Dialect, { path: string; body(model: stri
   },
 }
 
-/** Members beside the official ones, by type, wherever they stand; a client passes over them, or knows them from other gateways. */
+/** Members in addition to the official ones, by type; clients ignore them, or know them from other gateways. */
 const OURS: Readonly<Record<string, readonly string[]>> = {
   // How reasoning goes there and back where the dialect has no place for it.
   'OpenAI.ChatCompletion': ['reasoning_content', 'thinking_blocks', 'extra_content'],
@@ -122,7 +122,7 @@ function official(value: unknown, ours: readonly string[]): unknown {
   )
 }
 
-/** A value as source text. `null` is what the official APIs send wherever nothing is known, also where their types say absent. */
+/** A value as source text. The official APIs send `null` for unknown values, also if their types say absent. */
 const source = (value: unknown): string =>
   Array.isArray(value)
     ? `[${value.map(source).join(', ')}]`

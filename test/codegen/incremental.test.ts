@@ -46,7 +46,7 @@ async function importAll(files: ReadonlyMap<string, string>): Promise<Plan> {
   return ((await import(pathToFileURL(join(folder, 'generated/plan.js')).href)) as { plan: Plan }).plan
 }
 
-/** A plan whose functions are told by their text. Those made of schemas have names that depend on what else is beside them. */
+/** A plan whose functions are compared by their text. The names of those made from schemas depend on the others. */
 function told(value: unknown, path: readonly string[] = []): unknown {
   const key = path.at(-1) ?? ''
   if (typeof value === 'function') return /^(validate|normalise|unnamed|shape)/.test(key) ? 'a function' : String(value)

@@ -74,7 +74,7 @@ describe('every file of the data', () => {
       ),
       ...[...project.parts].flatMap(([part, { data }]) =>
         Object.entries(data.functions)
-          // What is made of `names` is written by nobody.
+          // Functions that are generated from `names` are not written by hand.
           .filter(([name]) => data.names === undefined || !/^(is|as)_name$/.test(name))
           .map(([name, text]) => [`${name} of ${part}`, text]),
       ),
@@ -110,7 +110,7 @@ describe('every file of the data', () => {
   })
 })
 
-/** In tokens: shorter functions are often alike, and nobody would look for them elsewhere. */
+/** Tokens: shorter functions are often alike by chance. */
 const LONG_FUNCTION = 40
 
 /** The tokens of an expression, in which each variable is called by the order in which it came; what is called keeps its name. */

@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..', '..')
 const groups = [...new Set(RULES.map(({ id }) => id.split('/')[0] as string))]
 const LIST = join('codegen', 'read', 'rules.ts')
 
-/** Ids that stand in code as texts, with the file of each. */
+/** Ids in code, as texts, with the file of each. */
 function idsInCode(): Map<string, string> {
   const found = new Map<string, string>()
   for (const folder of ['cli', 'codegen']) {
@@ -26,7 +26,7 @@ function idsInCode(): Map<string, string> {
   return found
 }
 
-/** Made of a part of what ajv or a reference says: these templates stand in code. */
+/** Made of a part of ajv's message, or of a reference: these templates are in code. */
 const MADE = [
   /^grammar\/(?:type|const|minLength|minimum|maximum|minItems|maxItems|uniqueItems|minProperties|anyOf)$/,
   /^names\/(?:dialect|credential|kind|part)$/,
@@ -57,7 +57,7 @@ test('each keyword of the grammars by which a value can be refused has a rule', 
     }
   }
   for (const file of readdirSync(join(root, 'schemas/config'))) {
-    // Keywords stand at the beginning of a line, or in a flow mapping.
+    // Keywords are at the beginning of a line, or in a flow mapping.
     const text = file.endsWith('.yaml') ? readFileSync(join(root, 'schemas/config', file), 'utf8') : ''
     for (const [, key] of text.matchAll(/(?:^\s*|[{,]\s*)([a-zA-Z]+):/gm)) visit({ [key as string]: true })
   }

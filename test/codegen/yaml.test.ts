@@ -22,7 +22,7 @@ function read(text: string): { documents: YamlDocument[]; marks: string[] } {
 
 const place = ({ line, column }: { line: number; column: number }): string => `${line}:${column}`
 
-/** A mark stands where the value at the pointer begins; in a quoted text, where its characters do. */
+/** A mark is at the beginning of the value at the pointer; in a quoted text, at its first character. */
 const VALUES: [name: string, text: string, pointer: Pointer][] = [
   ['a document', '# A comment.\n\n◆a: 1\n', []],
   ['a plain text', 'a: ◆one two\n', ['a']],
@@ -75,7 +75,7 @@ describe('a key is found where it stands', () => {
   }
 })
 
-/** The mark stands before the character `X` of the value at `/a`, which is what is asked for. */
+/** The mark is before the character `X` of the value at `/a`, whose position is requested. */
 const INSIDE: [name: string, text: string][] = [
   ['a plain text', 'a: one ◆X two\n'],
   ['a text in single quotes', "a: 'one ◆X'\n"],

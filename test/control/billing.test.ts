@@ -171,7 +171,7 @@ test('metrics tell of the budgets that ask for it, and of no other', async () =>
   })
   expect(response.status).toBe(200)
   const reserved = async (): Promise<number[]> => (await series('sluice_budget_reserved')).map(line => Number(line.split(' ').at(-1)))
-  // The stream holds some of the team's, and of nobody else's; workers tell once a second.
+  // The stream reserves money of the team only; workers report once a second.
   const held = (all: number[]): number => all.filter(amount => amount > 0).length
   expect(held(await until(reserved, all => held(all) === 1))).toBe(1)
   leave.abort()

@@ -61,7 +61,7 @@ describe('a key with a budget', () => {
     expect(made.err).toBe('')
     let answered = 0
     let refused: Response | undefined
-    // What others hold may come back: that is told in another way, until it is certain that the money is gone.
+    // Others may return what they hold: the refusal differs until the money is certainly spent.
     for (let count = 0; count < 60 && refused?.headers.get('x-should-retry') !== 'false'; count++) {
       const response = await ask(gateway.url, made.out, 'sim', small)
       if (response.status === 200) {
@@ -81,7 +81,7 @@ describe('a key with a budget', () => {
       body: JSON.stringify({ model: 'sim', max_tokens: 40, messages: [{ role: 'user', content: 'x' }] }),
     })
     expect([other.status, (await bodyOf(other)).error.type]).toEqual([402, 'billing_error'])
-    // What is free goes on, and so does the key of the file.
+    // Free requests are still served, and so is the key of the file.
     expect((await ask(gateway.url, made.out, 'free', small)).status).toBe(200)
     expect((await ask(gateway.url, FILE_KEY, 'sim', small)).status).toBe(200)
     // Those that were answered, and the free one: rows are written in batches.
@@ -100,7 +100,7 @@ describe('a key with a budget', () => {
     expect(spent).toBeLessThanOrEqual(1_000_000)
     expect(spent).toBeGreaterThan(500_000)
     expect(await differences(gateway)).toEqual({})
-    // More money, and it goes on at once.
+    // With a higher limit, requests are served at once.
     expect((await gateway.command('keys', 'set', 'demo', '--budget', '1/day')).code).toBe(0)
     expect(
       (

@@ -57,7 +57,7 @@ describe('kill -9', () => {
       const pids = gateway.pids('control/main.js')
       expect(pids.length).toBe(1)
       process.kill(pids[0] as number, 'SIGKILL')
-      // Keys that are known go on, and so do those of the file.
+      // Known keys stay valid, and so do those of the file.
       const during = running.answered.size
       expect((await ask(gateway.url, FILE_KEY)).status).toBe(200)
       await until(
@@ -93,7 +93,7 @@ describe('kill -9', () => {
       const { body } = await gateway.admin<{ workers: { gauges: { streams: number } | null }[] }>('GET', '/instances')
       return body.workers.reduce((sum, one) => sum + (one.gauges?.streams ?? 0), 0)
     }
-    // Longer than a second: by then they stand in the store.
+    // Longer than a second: by then they are in the store.
     expect(await until(gauges, count => count === 12)).toBe(12)
     await new Promise(done => setTimeout(done, 1_500))
     process.kill(first as number, 'SIGKILL')

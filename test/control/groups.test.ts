@@ -120,7 +120,7 @@ test('the limits of each key of a group hold for keys of the store, for each of 
   for (let count = 0; count < 4; count++) statuses.push((await ask(gateway.url, one)).status)
   expect(statuses).toEqual([200, 200, 200, 429])
   expect((await ask(gateway.url, other)).status).toBe(200)
-  // What a key may is looked up anew, and what it has used stays used.
+  // The key is looked up again, and its usage stays.
   expect((await gateway.admin('PATCH', '/keys/one', { tags: ['changed'] })).status).toBe(200)
   expect((await ask(gateway.url, one)).status).toBe(429)
 })

@@ -92,7 +92,7 @@ test('the official client continues a response, whole or streamed, without any s
   const first = await client.responses.create({ model: 'm', input: SEALED, instructions: 'Be brief.' })
   expect([first.output_text, first.store, first.previous_response_id]).toEqual(['turn 1', true, null])
   const second = await client.responses.create({ model: 'm', input: 'And now?', previous_response_id: first.id })
-  // What was asked goes on; instructions belong to one turn.
+  // The conversation continues; instructions belong to one turn.
   expect(contents(chat.seen.at(-1))).toEqual([SEALED, 'turn 1', 'And now?'])
   expect(second.previous_response_id).toBe(first.id)
   const stream = client.responses.stream({ model: 'm', input: [{ role: 'user', content: 'More' }], previous_response_id: second.id })
@@ -104,7 +104,7 @@ test('the official client continues a response, whole or streamed, without any s
   // Who wants nothing kept keeps nothing.
   expect(fourth.store).toBe(false)
   await expect(client.responses.retrieve(fourth.id)).rejects.toMatchObject({ status: 404 })
-  // A conversation goes on with another provider.
+  // A conversation continues with another provider.
   for (const model of ['claude', 'gemini']) {
     const other = await client.responses.create({ model, input: 'You?', previous_response_id: third.id })
     expect(other.output_text).not.toBe('')

@@ -136,7 +136,7 @@ onEachEngine(make => {
     )
     const range = { from: day, to: day + 4 * 86_400_000, key: undefined, model: undefined, limit: 1000 }
     const sorted = (rows: Record<string, unknown>[]): string[] => rows.map(row => JSON.stringify(Object.entries(row).sort())).sort()
-    // A border that is none of theirs, before which there is no row.
+    // A range that starts at no boundary of a rollup, with no row before it.
     const names = ['key', 'team', 'group', 'model', 'target', 'route', 'region', 'tags'] as const
     const pairs = names.flatMap((one, index) => names.slice(index + 1).map(other => [one, other] as const))
     for (const by of [['end_user'], ['end_user', 'day'], ['model', 'day'], ['target', 'hour'], ...pairs] as const)
@@ -288,7 +288,7 @@ onEachEngine(make => {
       const engine = at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at)
       const { error } = await migratorOf(engine).migrateTo(step)
       expect(error).toBeUndefined()
-      // A row of its ledger, which stands in its rollups; and what they have of a day whose rows are gone.
+      // A row of the ledger, which its rollups contain; and rollups of a day whose rows have been deleted.
       const old = record(day * DAY)
       await createPeriods(engine).ensure([old.at])
       const { db } = engine as unknown as { db: Kysely<Record<string, Record<string, unknown>>> }

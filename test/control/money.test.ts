@@ -190,7 +190,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
           model.write(pick(model, who)),
     ),
   },
-  // Time goes on: what is idle goes back, what is owed is paid.
+  // Time passes: idle money goes back, debts are paid.
   {
     weight: 3,
     arbitrary: fc.tuple(fc.nat(9), fc.constantFrom(10, 300, 3_000)).map(
@@ -221,7 +221,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
         },
     ),
   },
-  // The connection was broken: what a worker has is told anew.
+  // The connection broke: the worker gets its state again.
   {
     weight: 2,
     arbitrary: fc.nat(9).map(
@@ -232,7 +232,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
         },
     ),
   },
-  // What is not used for long is forgotten, and counted anew by who asks again.
+  // An account that is not used for long is forgotten, and counted again by the next request.
   {
     weight: 4,
     arbitrary: fc.nat(9).map(

@@ -103,7 +103,7 @@ onPostgres('on Postgres, with two instances', postgres => {
     const client = new pg.Client({ connectionString: url })
     await client.connect()
     const last = await measure('Postgres, 2 instances, without a notification', instances, secret, async () => {
-      // What a revocation writes, by a hand that tells nobody.
+      // Writes what a revocation writes, without a notification.
       await client.query('begin')
       await client.query(`update key set state = 'revoked' where name = 'c'`)
       await client.query(`insert into change (at, kind, subject_id, is_now) select 0, 'key', id, 0 from key where name = 'c'`)

@@ -59,7 +59,7 @@ export async function createStage(): Promise<Stage> {
   }
 }
 
-/** What says that nobody listens on a socket. */
+/** The error codes of a socket without a listener. */
 const NOBODY: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED'])
 
 async function startInstance(simulator: string, file: Record<string, unknown>, folder: string): Promise<Instance> {
@@ -134,7 +134,7 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
           asked.on('error', fail)
           asked.end(text)
         })
-      // While one control process takes the place of another, nobody listens, though what one of them listened on may still be there.
+      // While one control process replaces another, nothing listens, although the socket may still exist.
       for (const until = performance.now() + PATIENCE; ; await sleep(10)) {
         try {
           return await answer()

@@ -154,7 +154,7 @@ describe('a half of a dialect', () => {
       const call = await called(part, 'told_thinking', '', 'google:c2ln', 'sluice.one.')
       expect(await called(part, 'proof_in', call, 'sluice.one.')).toBe('google:c2ln')
       expect(await called(part, 'own_thinking', '', 'google:c2ln')).toBeUndefined()
-      // Thoughts without a proof are told and not given back.
+      // Thoughts without a proof reach the client, but are not sent back.
       for (const block of [{ type: 'thinking', thinking: 'Why?' }, { type: 'redacted_thinking' }, { type: 'text', text: 'a' }])
         expect(await called(part, 'proof_of', block)).toBeUndefined()
     })

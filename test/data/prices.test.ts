@@ -23,7 +23,7 @@ for (const file of readdirSync(join(root, 'models/imported'))) {
 /** So many rows by a seed: a linear congruential generator is enough to draw with. */
 function drawn(rows: Record<string, Row>, count: number, seed: number): [string, Row][] {
   let state = seed
-  // Of two rows about one model the one under the provider's own name was taken: `sluice models import` told it.
+  // Of two rows about one model, the one with the provider's own name was used, as `sluice models import` reported.
   const isSecond = (name: string, row: Row): boolean => Object.hasOwn(rows, `${row.litellm_provider}/${name}`)
   const left = Object.entries(rows).filter(
     ([name, row]) =>

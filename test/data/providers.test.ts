@@ -111,7 +111,7 @@ describe.each(common)('%s', (name, { base = 'http://own.example', credential, sp
     await response.arrayBuffer()
     const { request, body: text } = asked[0] as (typeof asked)[number]
     const url = new URL(request.url as string, 'http://upstream')
-    // A version that ends the base and begins the path stands there once.
+    // A version at the end of the base and the beginning of the path is written once.
     const prefix = new URL(base).pathname.replace(/\/$/, '')
     const version = /^\/v\d\w*(?=\/)/.exec(door.path)?.[0]
     const whole = version !== undefined && prefix.endsWith(version) ? prefix + door.path.slice(version.length) : prefix + door.path

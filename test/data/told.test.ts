@@ -75,7 +75,7 @@ function tellingsOf(pair: string): { name: string; said: Said[]; isWhole: boolea
   })
 }
 
-/** What is wrong with the order in which a stream is told. */
+/** The violations of the order of a stream's terms. */
 function disorder(said: readonly Said[], isWhole: boolean): string[] {
   const wrong: string[] = []
   let open = ''

@@ -96,7 +96,7 @@ export interface Asked {
   body: string
 }
 
-/** Bytes that can be told apart at every offset. */
+/** Bytes that differ at every offset. */
 export function pattern(length: number): Buffer {
   const bytes = Buffer.alloc(length)
   for (let index = 0; index + 4 <= length; index += 4) bytes.writeUInt32LE((index * 2654435761) >>> 0, index)

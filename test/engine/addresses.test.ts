@@ -77,7 +77,7 @@ function mapped(address: string): string[] {
   return [`::ffff:${address}`, `::ffff:${two(a, b)}:${two(c, d)}`, `0:0:0:0:0:FFFF:${two(a, b)}:${two(c, d)}`]
 }
 
-/** Spellings of the addresses of version 4 inside of others, which lead to them where somebody translates. */
+/** IPv6 spellings of IPv4 addresses, which lead to them if the network translates. */
 function inside(address: string): string[] {
   const hex = (mapped(address)[1] as string).slice('::ffff:'.length)
   return [`::${address}`, `64:ff9b::${address}`, `64:ff9b:1::${address}`, `2002:${hex}::`, `2002:${hex}::1`, `2001:0:1:2:3:4:${hex}`]

@@ -16,7 +16,7 @@ const gateway = await run({ settings, snapshot, log: pino({ level: 'info', base:
 
 process.on('message', word => {
   if (word === 'collect') globalThis.gc()
-  // The observer is told of a collection a little later.
+  // The observer gets a collection a little later.
   setTimeout(() => {
     if (word === 'collect') collections = 0
     process.send({ heap: process.memoryUsage().heapUsed, collections })

@@ -129,7 +129,7 @@ test('only its owner sees that it was refused', async () => {
   expect((await ask('mine', MINE)).status).toBe(429)
   expect((await ask('either', MINE)).status).toBe(200)
   expect(other.seen).toHaveLength(1)
-  // What one caller's account has used up puts the upstream aside for nobody.
+  // If one caller's account is exhausted, the upstream is not ejected for others.
   own.answer = good
   expect((await ask('either', MINE)).status).toBe(200)
   expect(other.seen).toHaveLength(1)

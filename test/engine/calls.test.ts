@@ -165,7 +165,7 @@ test('it refuses at admit, on every route that the key asks, in the words of the
   })
   expect(status).toBe(401)
   expect(one.seen).toEqual([])
-  // Another key is none of its business.
+  // The call does not apply to another key.
   expect((await ask('plain', {}, 'key-free')).status).toBe(200)
 })
 

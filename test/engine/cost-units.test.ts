@@ -9,7 +9,7 @@ let answer: { type: string; body: string }
 let upstream: Server
 let gateway: TestGateway
 
-// Prices that only a catalogue can say stand in one of the operator's own.
+// Prices that only a catalogue can have are in one of the operator's own.
 const MODELS = `
 title: Test
 source: this test

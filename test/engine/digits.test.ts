@@ -15,7 +15,7 @@ const ARGS = `{"id":9223372036854775807,"list":${NUMBERS}}`
 const RESULT = `{"found":18446744073709551615,"list":${NUMBERS}}`
 const SCHEMA = `{"type":"object","properties":{"id":{"type":"integer","maximum":9223372036854775807,"default":1.0}},"required":["id"]}`
 
-/** The JSON text of a value in which `@ARGS` and the like stand for JSON, and `text:@ARGS` for a text that holds it. */
+/** The JSON text of a value in which `@ARGS` and the like are replaced by JSON, and `text:@ARGS` by a text that contains it. */
 function written(value: unknown): string {
   const parts: Record<string, string> = { '@ARGS': ARGS, '@RESULT': RESULT, '@SCHEMA': SCHEMA }
   return JSON.stringify(value).replaceAll(/"(text:)?(@[A-Z]+)"/g, (_all, text, name) => {

@@ -14,7 +14,7 @@ import { json, stream } from './upstream.js'
 /** Letters of one byte in Latin-1, with others, and alone; short, and longer than what is copied at once. */
 const TEXTS = ['café ÿ¡', 'naïve – 日本 😀', 'plain', 'é'.repeat(100_000)].map(text => [text.slice(0, 20), text] as const)
 
-/** The bytes of an answer as the text that they are in UTF-8. Fails where they are none. */
+/** The bytes of an answer as UTF-8 text. Fails if they are not valid. */
 async function textOf(answer: Response): Promise<string> {
   return new TextDecoder('utf-8', { fatal: true }).decode(await answer.arrayBuffer())
 }

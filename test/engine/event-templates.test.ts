@@ -215,7 +215,7 @@ test('events are cast whatever their lines are', () => {
 
 test('where events are all unlike, little is tried, and what comes back is learnt again', () => {
   const moulds = createEventTemplates(formatWith([]))
-  // Each name is told of twice, and never again.
+  // Each name occurs twice, and never again.
   for (let kind = 0; kind < 200; kind++)
     castOf(
       ['a', 'b'].map(text => `{"kind ${kind}":"${text}"}`),

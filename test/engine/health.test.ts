@@ -11,7 +11,7 @@ const { chat } = dialects
 const good: Script = socket => json(socket, 200, chat.answer)
 const failing: Script = socket => json(socket, 500, chat.error)
 
-/** Answers each request by the next of some scripts; the last one goes on. */
+/** Answers each request by the next of some scripts; the last one repeats. */
 const inTurn = (...scripts: Script[]): Script => {
   let count = 0
   return (socket, request) => scripts[Math.min(count++, scripts.length - 1)]?.(socket, request)

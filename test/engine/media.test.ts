@@ -219,7 +219,7 @@ describe.each(Object.entries(CLIENTS))('%s', (dialect, { path, body, place }) =>
     expect(words.asked).toEqual(['sim-1'])
     expect([picture.status, picture.asked]).toEqual([200, ['sim-2']])
     expect([nobody.status, nobody.asked]).toEqual([400, []])
-    // What may be better later is told, and not what never will.
+    // A temporary failure is reported rather than a permanent one.
     expect(failed.status).toBe(dialect === 'messages' ? 529 : 503)
   })
 })

@@ -15,7 +15,7 @@ const DROPPED = ['max_tokens', 'temperature', 'top_p', 'n', 'best_of', 'echo', '
   'user',
 )
 
-/** A dialect whose streams are lines, and which streams unless it is told not to. */
+/** A dialect whose streams are lines, and which streams by default. */
 const OWN = {
   'schemas/lines/format.yaml': `title: Lines
 response: json

@@ -13,7 +13,7 @@ const { chat, messages, responses, generate } = dialects
 const objects = (levels: number): string => `${'{"properties":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
 const lists = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
 
-/** Members where an application's own JSON stands, or nobody knows what does; and how deep they stand. */
+/** Members with the application's own JSON, or with unknown content, and their depth. */
 const PLACES: [string, Dialect, string, number][] = [
   ['chat: a schema', chat, '"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":◆}}}}]', 6],
   ['chat: an unknown member', chat, '"more":◆', 1],

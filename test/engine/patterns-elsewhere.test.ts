@@ -175,7 +175,7 @@ describe('answers that are plain texts', () => {
 describe('sockets', () => {
   type Frame = Record<string, unknown>
 
-  /** Both ends of a session, and what each has been told. */
+  /** Both ends of a session, and the frames that each has received. */
   async function session(
     model: string,
   ): Promise<{ client: WebSocket; provider: WebSocket; told: Frame[]; asked: Frame[]; closed: Promise<number> }> {
@@ -220,7 +220,7 @@ describe('sockets', () => {
     for (const piece of text.match(/[\s\S]{1,3}/g) ?? []) provider.send(JSON.stringify(delta(piece)))
     provider.send(JSON.stringify({ type: 'response.output_audio.delta', item_id: 'item_1', delta: AUDIO }))
     provider.send(JSON.stringify({ type: 'response.output_text.done', item_id: 'item_1', content_index: 0, text }))
-    // What has been told as a whole waits for nothing more.
+    // A whole text does not wait for more.
     await until(() => told.find(({ type }) => type === 'response.output_text.done'))
     const masked = text.replaceAll(CARD, '[card]')
     expect(told.map(({ type }) => type).filter((type, index, all) => type !== all[index - 1])).toEqual([

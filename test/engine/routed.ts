@@ -18,7 +18,7 @@ export interface Spoken {
   target?: object
 }
 
-/** @param model what `m` says beside its targets; @param more what stands at the top of the file, `models` beside `m` */
+/** @param model settings of `m` in addition to its targets; @param more settings of the file, and models in addition to `m` */
 export async function routed(
   spoken: Readonly<Record<string, Spoken>>,
   model: object = {},

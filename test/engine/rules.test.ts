@@ -17,7 +17,7 @@ function files(folder: string, ending = '.ts'): string[] {
 interface Source {
   /** Everything but comments. */
   code: string
-  /** What stands in quotes and in patterns. */
+  /** The content of quotes and of regular expressions. */
   texts: string[]
 }
 
@@ -115,7 +115,7 @@ function namesOfData(): Set<string> {
   return names
 }
 
-/** Names that stand in the engine as something else. Any other may stand nowhere in its code. */
+/** Names that the engine uses with another meaning. All others are forbidden in its code. */
 const ORDINARY: Record<string, string> = {
   key: 'a kind of name in records, and a question to the control process',
   tags: 'what a key is told apart by in reports',

@@ -9,7 +9,7 @@ import { json, type Script, stream } from './upstream.js'
 
 const { chat, messages, generate } = dialects
 
-/** What a client might send along that is nobody else's. */
+/** Headers of a client that nobody else may get. */
 const PRIVATE = {
   cookie: 'session=private-1',
   'proxy-authorization': 'Basic private-2',
@@ -148,7 +148,7 @@ describe.concurrent('of an upstream, the client sees no credential and no addres
     await upstreams[0]?.close()
     const text = await (await ask(gateway)).text()
     expect(text).not.toMatch(/127\.0\.0\.1|ECONN/)
-    // The operator is told.
+    // The log has it, for the operator.
     expect((await requestLines(gateway))[0]).toMatchObject({ status: 502, error: { cause: expect.stringContaining('ECONNREFUSED') } })
   })
 })

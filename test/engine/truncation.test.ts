@@ -48,7 +48,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect(client.messageOf(lastEvent(text))).toMatch(/upstream/i)
     expect(client.wordOf(lastEvent(text))).toMatch(/^(server_error|api_error|INTERNAL)$/)
     expect(text).not.toMatch(client.proof)
-    // Every event but those of the upstream that are none is whole.
+    // Every event is whole, except malformed ones of the upstream.
     for (const data of eventsIn(text)) expect(() => JSON.parse(data)).not.toThrow()
     expect(text.endsWith('\n\n')).toBe(true)
     const [line] = await requestLines(gateway)

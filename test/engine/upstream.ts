@@ -72,7 +72,7 @@ export async function startUpstream(script: Script): Promise<Upstream> {
   }
 }
 
-/** An address where connecting takes for ever: it listens, nobody accepts, and its queue is full. */
+/** An address to which connecting never succeeds: it listens, but does not accept, and its queue is full. */
 export async function startUnreachable(): Promise<Upstream> {
   const gate = new SharedArrayBuffer(4)
   // A thread that sleeps accepts nothing; what has been connected by then fills the queue.

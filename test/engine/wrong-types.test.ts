@@ -130,7 +130,7 @@ describe.concurrent.each(ALL)('%s', (_name, pair) => {
 
 const WRONG_CANDIDATES = 'data: {"candidates":true}\n\n'
 
-/** The list that is the answer itself is none. */
+/** The list that is the answer itself has another type. */
 const unreadable: Record<string, Record<string, unknown>> = {
   chat: { ...dialects.chat.answer, choices: 5 },
   messages: { ...dialects.messages.answer, content: 5 },

@@ -209,7 +209,7 @@ function rawExchange(url: string, bytes: Buffer): Promise<string> {
       socket.destroy()
       resolve(text)
     }
-    // Half a request is waited for; nobody has to tell that it is.
+    // The server waits for the rest of half a request, and need not log that.
     socket.setTimeout(400, finish)
     socket.on('data', part => {
       text += part.toString('latin1')
@@ -281,7 +281,7 @@ function answerBytes(chance: Random, corpus: Corpus, streams: boolean): Buffer {
   return chance.is(0.1) ? mutated(whole, chance) : whole
 }
 
-/** Events as they stand on the wire; those that are text are their data as it is. */
+/** Events as they are sent; a text is the data of its event. */
 function streamText(events: readonly unknown[]): string {
   const lines = events.map(event => {
     const name = typeof event === 'object' && event !== null ? (event as { type?: unknown }).type : undefined

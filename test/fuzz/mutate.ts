@@ -25,7 +25,7 @@ const TELLING = [
   '﻿',
 ]
 
-/** Texts of JSON that stand where another value stood. */
+/** JSON texts that replace another value. */
 function oddValue(random: Random): string {
   const kinds: (() => string)[] = [
     () =>
@@ -74,7 +74,7 @@ function reshaped(value: unknown, random: Random): string {
   const write = (item: unknown): string => {
     at++
     if (chosen.has(at)) {
-      // What stands below is passed over, and counted all the same.
+      // What is below is not changed, but counted.
       if (typeof item === 'object' && item !== null) for (const inner of Object.values(item)) write(inner)
       return oddValue(random)
     }

@@ -17,7 +17,7 @@ const parts = {
 }
 
 const cases: [expression: string, input: unknown][] = [
-  // a loop that goes on with what another finds
+  // a loop over the result of another one
   ['content[type = "text"].text', parts],
   ['$join(content[type = "text"].text, ", ")', parts],
   ['$join(content[type = "none"].text)', parts],
@@ -25,7 +25,7 @@ const cases: [expression: string, input: unknown][] = [
   ['$map($filter(content, function($part) { $part.type = "call" }), function($part, $place) { $place })', parts],
   ['$map($filter(content, function($part) { $number($part.text) > 0 }), function($part) { $error($part.type) })', parts],
   ['content[type != "call"][marks.a = 1].text', parts],
-  // a variable that stands for a list
+  // a variable for a list
   [
     '($texts := content[type = "text"]; [$exists($texts) ? [$map($texts, function($one) { $one.text })], $texts[0].text, $count($texts)])',
     parts,

@@ -71,7 +71,7 @@ const folds = [
     $s.kind = $x.some ? { "done": $s.done, "kind": $x.some, "now": $append($s.now, [$x.at]) }
       : { "done": $append($s.done, [{ "kind": $s.kind, "all": $s.now }]), "kind": $x.some, "now": [$x.at] }
   }, { "done": [], "now": [] })`,
-  // somebody keeps the list
+  // the list has another reference
   '$reduce(items, function($s, $x) { { "all": $append($s.all, [$x.at]), "old": $s.all } }, { "all": [] })',
   '$reduce(items, function($s, $x) { { "old": $s.all, "all": $append($s.all, [$x.at]) } }, { "all": [] })',
   '$reduce(items, function($s, $x) { ($old := $s.all; { "all": $append($s.all, [$x.at]), "old": $old }) }, { "all": [] })',
@@ -90,7 +90,7 @@ const folds = [
   '$reduce([1..9], function($s, $x) { { "o": $merge([$s.o, { $string($x): $x }]), "p": $append($s.p, [$s.o[a = 1]]) } }, { "o": { "a": 1 }, "p": [] })',
   '$reduce([1..9], function($s, $x) { { "o": $merge([$s.o, { "a": $x }]), "p": $append($s.p, $lookup($s, "o")) } }, { "o": {}, "p": [] })',
   '($f := function($s) { $s.a }; $reduce([1..9], function($s, $x) { { "a": $append($s.a, [$x]), "b": $append($s.b, [{ "of": $f($s) }]) } }, { "a": [], "b": [] }))',
-  // a fold that goes on with what another has made
+  // a fold over the result of another one
   '($one := $reduce([1..9], function($s, $x) { { "a": $append($s.a, [$x]) } }, { "a": [] }); $two := $reduce([1..9], function($s, $x) { { "a": $append($s.a, [$x]) } }, $one); [$one, $two])',
   '($one := [1, 2]; $two := $reduce([3..9], function($s, $x) { $append($s, $x) }, $one); [$one, $two])',
   '$map([1..3], function($n) { $reduce([1..$n], function($s, $x) { $append($s, [$reduce([1..$x], function($t, $y) { $append($t, $y) }, [])]) }, []) })',

@@ -27,7 +27,7 @@ function isFunction(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ('_jsonata_function' in value || '_jsonata_lambda' in value)
 }
 
-/** With `flags`, a sequence is told from an array. */
+/** With `flags`, a sequence is distinguished from an array. */
 export function show(value: unknown, flags = false, around: readonly unknown[] = []): string {
   if (isFunction(value)) return 'function'
   if (typeof value === 'object' && value !== null) {

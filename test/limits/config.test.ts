@@ -56,7 +56,7 @@ models:
     { requests: null, inFlight: null, outputTokens: [{ amount: 7, window: 500 }] },
   ])
   expect(gateway.keyLimits).toEqual({ requests: [{ amount: 10, window: 60_000 }], inFlight: 3 })
-  // What a key does not say stands in its groups, then in the file; null lifts that.
+  // What a key omits comes from its groups, then from the file; null removes it.
   expect(mergeRateLimits([undefined, gateway.groups?.staff?.keyLimits, gateway.groups?.students?.keyLimits, gateway.keyLimits])).toEqual({
     requests: [{ amount: 5, window: 60_000 }],
     inFlight: 3,

@@ -65,7 +65,7 @@ async function start(more: Record<string, unknown>): Promise<Instance> {
   return { url, pid: child.pid as number, lines }
 }
 
-/** Asks over a connection of its own, so that the kernel chooses a worker for it anew. */
+/** Sends a request over its own connection, so that the kernel chooses a worker for it. */
 function ask({ url }: Instance, model = 'openai/sim', stream = false): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const asking = request(
@@ -110,7 +110,7 @@ async function streams(instances: readonly Instance[], most: number): Promise<In
 
 const keys = (limits: object): object[] => [{ name: 'test', value: KEY, limits }]
 
-/** A process that sends so many requests a second whatever is answered; it prints the statuses when it is told to end. */
+/** A process that sends this many requests a second, whatever the answers; it prints the statuses when it gets the signal to end. */
 const FLOOD = `
   const { Agent, request } = require('node:http')
   const [url, key, perSecond] = process.argv.slice(1)
@@ -275,12 +275,12 @@ describe.skipIf(REDIS === undefined)('instances that share a Redis', () => {
     await expect.poll(() => (statuses.get(200) ?? 0) > after || statuses.has(429)).toBe(true)
     isOver = true
     await load
-    // Nobody was told of it: each was served, or had reached a limit; and nobody waited long.
+    // No client noticed it: each request was served, or had reached a limit, and none waited long.
     expect([...statuses.keys()].filter(status => status !== 200 && status !== 429)).toEqual([])
     expect(slowest).toBeLessThan(3_000)
     // What was counted before it was killed, by each alone, and by an empty one after.
     expect(statuses.get(200)).toBeLessThanOrEqual(2 * 2000 + 2 * 1000)
-    // An address may hold a password: it is not told.
+    // An address may contain a password, so it is not logged.
     for (const { lines } of instances) expect(JSON.stringify(lines)).not.toContain('redis://')
   })
 

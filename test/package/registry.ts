@@ -21,7 +21,7 @@ export interface Registry {
   close(): void
 }
 
-/** A binary of another system stands for all of them: what shows that it is taken away need not be 257 MB. */
+/** One binary of another system represents all of them: the removal can be shown without 257 MB. */
 const isLeftOut = (file: string): boolean => {
   const [, system, machine] = /^uws_([a-z0-9]+)_([a-z0-9]+)_\d+\.node$/.exec(file) ?? []
   if (system === undefined || (system === process.platform && machine === process.arch)) return false
@@ -72,7 +72,7 @@ export async function startRegistry(): Promise<Registry> {
 /** Runs npm beside the server that it asks; throws with what it said where it fails. */
 export function npm(args: readonly string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    // Settings of whoever tests name another registry.
+    // The user's own npm settings may name another registry.
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)))
     const child = spawn('npm', [...args, '--userconfig=/dev/null', '--no-audit', '--no-fund', '--no-update-notifier'], { cwd, env })
     let out = ''

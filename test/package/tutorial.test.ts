@@ -19,7 +19,7 @@ const ports: Record<string, number> = {}
 beforeAll(async () => {
   user = await installed()
   for (const port of ['8080', '9090']) ports[port] = await freePort()
-  // What `npm install sluice openai` and the copy of the stand-in leave.
+  // The result of `npm install sluice openai` and of copying the vendor's server.
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(join(user.folder, 'node_modules', 'sluice'), join(folder, 'node_modules', 'sluice'))
   symlinkSync(join(root, 'node_modules', 'openai'), join(folder, 'node_modules', 'openai'))

@@ -48,7 +48,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           const made = madeOf(answer)
           const fault = made === undefined ? undefined : wrong(from, 'response', made)
           if (fault === undefined) return
-          // What null stands for is not there; what an answer lacks may be lacking in what is made of it.
+          // A null value is absent; a member that the answer lacks may be absent in the result.
           if (other === null) {
             delete place.holder[place.name]
             if (wrong(from, 'response', madeOf(answer)) === fault) return

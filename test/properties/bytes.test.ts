@@ -20,7 +20,7 @@ const tame = arbitraries(project.schemas, { strange: false })
 interface Writing {
   end: '\n' | '\r\n' | '\r'
   space: boolean
-  /** What stands before an event, by its place: nothing, a comment, an event without meaning, a field that nobody reads. */
+  /** What comes before an event: nothing, a comment, an event without meaning, an unused field. */
   between: ('nothing' | 'comment' | 'noise' | 'field')[]
   /** The lengths of the pieces that the bytes come in. */
   pieces: number[]

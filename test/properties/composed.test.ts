@@ -45,7 +45,7 @@ function fetchedFor(mapping: Mapping, body: Body, ctx: Context): Context {
   let known = ctx
   for (const fetch of [mapping.fetch, mapping.fetchMore]) {
     for (const address of [fetch?.(body, known) ?? []].flat(3) as string[]) fetched[address] = PAGE
-    // What is known anew is another context, as it is between two stages.
+    // A copy is another context, as between two stages.
     known = { ...ctx, fetched: { ...fetched } }
   }
   return known
@@ -88,7 +88,7 @@ for (const [pair, mapping] of composed) {
     const ctx = frozen(CONTEXT)
     const asking = frozen((client?.asking ?? { model: 'm', prompt: 'x', messages: [{ role: 'user', content: 'x' }] }) as Body)
     const carry = frozen(mapping.carry?.(asking, ctx))
-    // A stream is asked for its usage, whoever wants it.
+    // A stream is always requested with usage.
     const streamed = frozen({ ...CONTEXT, stream: true })
 
     test('a valid answer becomes a valid one, and so does a valid event', { timeout: TIMEOUT }, async () => {

@@ -284,7 +284,7 @@ describe('processes that share a limit', () => {
           }
           await scheduler.waitIdle()
           await Promise.all(running)
-          // After a while what nobody uses goes back, and all of it is somewhere.
+          // After a while unused parts go back, and nothing is lost.
           for (const lease of staying) lease.settle({})
           for (let round = 0; round < 4; round++) {
             time += 10_000

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
-// The module that the compiled validators use: what stands for a text is known to it alone.
+// The module that the compiled validators use: only it knows the mark that replaces a text.
 import type * as OutlineModule from '../../engine/wire/json/outline.js'
 import { hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './plan.js'
 

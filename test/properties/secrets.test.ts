@@ -28,7 +28,7 @@ const visible = fc.integer({ min: 0x21, max: 0x7e }).map(code => String.fromChar
 const secretOf = (minLength: number): fc.Arbitrary<string> =>
   fc.string({ unit: visible, minLength, maxLength: 160 }).filter(text => !text.includes('*'))
 
-/** How a text may have come to stand in another. */
+/** The ways in which a text can be part of another. */
 const SPELLINGS: Readonly<Record<string, (text: string) => string>> = {
   plain: text => text,
   'percent-encoded': encodeURIComponent,

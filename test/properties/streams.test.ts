@@ -66,7 +66,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           if (fault !== undefined) throw new Error(`the table of ${to} settles what is not valid: ${fault}`)
           const said = client.said(mapped(answer))
           const meant = provider.said(answer)
-          // Why it was refused may stand in the text, or beside it.
+          // The reason of a refusal may be in the text, or beside it.
           const text = meant.stop === 'refused' ? said.text.slice(0, meant.text.length) : said.text
           same(told({ ...said, text }, meant), told(meant, said), 'what the answer says')
         }),
@@ -109,7 +109,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   })
 }
 
-/** Calls in any order: some are told when they are whole, whichever began first. */
+/** Calls in any order: some are sent when they are complete, whichever began first. */
 const pick = ({ text, reasoning, calls }: Said): unknown => ({
   text,
   reasoning: reasoning.replaceAll(/\s+/g, ''),

@@ -38,7 +38,7 @@ export function reduce(reducer: Reducer, events: readonly Json[], ctx: Context, 
   return { events: told(out) as Values[], failure }
 }
 
-/** How a provider weaves the parts of its answer: which of those that are not over goes on, each time. */
+/** How a provider interleaves the parts of its answer: which open part continues, each time. */
 export const weaves: fc.Arbitrary<number[]> = fc.array(fc.nat(9), { minLength: 1, maxLength: 12 })
 
 /** The events of a stream with its parts woven. They begin in the order that they had. */

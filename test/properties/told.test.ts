@@ -69,7 +69,7 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'generate_summary':
       return true
     case 'type':
-      // Whether a model thinks where nobody asks is its own; a kind without a budget may be what it does anyway.
+      // Without a request, the model decides whether it thinks; a kind without a budget may be its default.
       return name === 'thinking' && ['enabled', 'disabled', 'adaptive'].includes(String(value))
     case 'include_usage':
       return body.stream !== true

@@ -36,7 +36,7 @@ function* changed(
 
 const joined = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
 
-/** What is the application's own although something of it is named: a mapping may write it anew. */
+/** The application's own JSON of which some members are named: a mapping may rewrite it. */
 const OWN = /(^|\.)(input_schema|documents\[\])$/
 
 /** Paths of objects whose members the schema names. */
@@ -72,7 +72,7 @@ function knownKinds(schema: unknown, found = new Set<unknown>()): ReadonlySet<un
   return found
 }
 
-/** Whether a path is that of something, or of what it stands in. */
+/** Whether a path is that of an object, or of something around it. */
 function within(path: string, other: string): boolean {
   return path === other || path.startsWith(`${other}.`) || path.startsWith(`${other}[`)
 }

@@ -11,7 +11,7 @@ import { wrong } from './schemas.js'
 
 let simulator: Simulator
 beforeAll(async () => {
-  // Forms of a megabyte and more are told of without their data, which the schemas ask for.
+  // Forms of a megabyte and more are recorded without their data, which the schemas require.
   simulator = await startSimulator({
     record: true,
     validate: (dialect, body) => (['transcription', 'translation'].includes(dialect) ? undefined : wrong(dialect, 'request', body)),

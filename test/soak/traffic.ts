@@ -12,7 +12,7 @@ import type { Plan } from '../../engine/plan.js'
 export interface Counts {
   sent: number
   whole: number
-  /** Streams that told in themselves that they failed. */
+  /** Streams that reported a failure. */
   broken: number
   /** By status. */
   refused: Record<string, number>
@@ -63,7 +63,7 @@ export function traffic(url: string, plan: Plan, models: readonly string[], key:
     else if (!text.includes(token)) wrong(`${what}its token is missing: ${text.slice(0, 200)}`)
     else counts.whole++
   }
-  /** Nothing where a stream is whole; `told` where it says that it is not; else what is wrong with it. */
+  /** Nothing for a complete stream; `told` if it reports a failure; otherwise what is wrong with it. */
   const failureIn = (text: string, client: Client): string | undefined => {
     let events: unknown[]
     try {

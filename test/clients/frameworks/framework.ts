@@ -42,7 +42,7 @@ export interface Done<Item> {
   output: unknown
   /** Of all calls to the model together. */
   usage: { input: number | undefined; output: number | undefined; cached: number | undefined }
-  /** The whole conversation, as it goes on. */
+  /** The whole conversation so far. */
   history: Item[]
 }
 

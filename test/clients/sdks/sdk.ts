@@ -56,7 +56,7 @@ export interface Client<Item, Event> {
 
 export interface Speaker<Item, Event> {
   dialect: Dialect
-  /** How often the client tries again where it is told to. */
+  /** How often the client retries. */
   connect(url: string, key: string, retries?: number): Client<Item, Event>
   user(...parts: Said[]): Item[]
   /** `failed` says so where the dialect can. */
@@ -67,7 +67,7 @@ export interface Speaker<Item, Event> {
   ends(event: Event): boolean
   /** The words for why an answer ended. */
   finish: Record<'stop' | 'length' | 'tool' | 'filter', string>
-  /** The SDK's class of every error that it was told by an answer, and of one that it made of a broken connection. */
+  /** The SDK's class of each error in an answer, and of the error for a broken connection. */
   errors: { told: abstract new (...args: never[]) => Error; broken?: abstract new (...args: never[]) => Error }
   /** What an error of each kind is to the SDK. */
   kinds: Record<Kind, { of: abstract new (...args: never[]) => Error; like: object }>

@@ -6,7 +6,7 @@ import type { Conversation, Table, Turn, Values } from './table.js'
 const candidateOf = (response: Values): Values => object(list(response.candidates)[0])
 const partsOf = (response: Values): Values[] => list(object(candidateOf(response).content).parts)
 
-/** Neighbours that only the network parted are one text; what proves a text stands at the end or the beginning of it. */
+/** Neighbouring texts that only the network separated are one text; its proof is at its end or its beginning. */
 function joined(parts: readonly Values[]): Values[] {
   const result: Values[] = []
   for (const part of parts) {
@@ -63,7 +63,7 @@ export const generate: Table = {
           required: ['content', 'finishReason'],
           properties: {
             index: { const: 0 },
-            // Of looking up, the pieces are not told apart from the whole.
+            // For searches, pieces are not distinguished from the whole.
             groundingMetadata: { const: {} },
             citationMetadata: { const: {} },
             logprobsResult: { const: {} },
@@ -75,7 +75,7 @@ export const generate: Table = {
                 parts: {
                   items: {
                     anyOf: [
-                      // The proof of a text is a hint, and comes before or behind it: that of a call alone is told for certain.
+                      // The proof of a text is a hint, before or after it: only that of a call is certain.
                       { required: ['text'], additionalProperties: false, properties: { text: {}, thought: {} } },
                       { required: ['text'], additionalProperties: false, properties: { text: {} } },
                       { required: ['functionCall'], additionalProperties: false, properties: { functionCall: {}, thoughtSignature: {} } },
@@ -273,7 +273,7 @@ export const generate: Table = {
       parts
         .filter(part => part.functionResponse)
         .forEach((part, index) => {
-          // Results stand in the order of their calls.
+          // Results are in the order of their calls.
           const call = last?.by === 'model' ? last.calls[index] : undefined
           if (call) call.result = string(object(object(part.functionResponse).response).output)
         })

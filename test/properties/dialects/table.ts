@@ -44,7 +44,7 @@ export type Turn =
 export interface Table {
   /** What models and providers of this dialect may say of themselves. */
   traits: fc.Arbitrary<Values>
-  /** A client's request that wants to be told everything: reasoning, usage. */
+  /** A client's request for everything: reasoning, usage. */
   asking: Values
   /** What a provider's whole answer keeps to where the schema is wider than the wire. */
   answer: Schema
@@ -54,7 +54,7 @@ export interface Table {
   unfold(response: Values, cut: Cut): Values[]
   /** Of which part of an answer an event tells, where a provider may weave it with those of other parts; nothing where it may not. */
   strand(event: Values): string | undefined
-  /** Events that mean nothing and may stand anywhere behind the first. */
+  /** Events without meaning that may come anywhere after the first. */
   noise: readonly Values[]
   /** What a client puts together from a stream. */
   fold(events: readonly Values[]): Values
