@@ -52,7 +52,7 @@ describe('what several entries say of one name', () => {
     expect(factsFor(catalogue, 'mine', 'a')).toMatchObject({ context: 1, maxOutput: 2, displayName: 'own', owner: 'imported' })
   })
 
-  test('an operator may take the place of what is built in', async () => {
+  test("an operator's entries may replace the built-in ones", async () => {
     const data = small()
     data.write('models/mine.yaml', `${HEAD}models: { a: { context: 1, max_output: 1 } }\n`)
     const own = fixture('empty')

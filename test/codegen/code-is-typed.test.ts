@@ -14,7 +14,7 @@ const sources = readdirSync(codegen, { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.ts'))
   .map(name => ({ name, text: readFileSync(join(codegen, name), 'utf8') }))
 
-test('nothing but js.ts says that a string is code', () => {
+test('only js.ts turns a string into code', () => {
   const cast = /\bas (?:unknown as )?(?:Js\b|TemplateStringsArray\b)|(?<!\w)<Js>\s*\(|\bas any\b/
   const found = sources.filter(({ name, text }) => name !== join('jsonata', 'js.ts') && cast.test(text))
   expect(found.map(({ name }) => name)).toEqual([])
@@ -47,13 +47,13 @@ test('a string from data is no code', () => {
 describe('what a string may become', () => {
   const hostile = '"; } `${pwned}` \u2028\n*/ // \\'
 
-  test('a literal, which is the string', () => {
+  test('a literal with the value of the string', () => {
     for (const data of [hostile, { [hostile]: [hostile] }, JSON.parse('{"__proto__":{"a":1}}'), null, -1, true])
       expect(new Function(`return ${json(data)}`)()).toEqual(data)
     expect(Object.hasOwn(new Function(`return ${json(JSON.parse('{"__proto__":1}'))}`)(), '__proto__')).toBe(true)
   })
 
-  test('a name, made anew', () => {
+  test('a generated name', () => {
     const unit = new Unit()
     const names = [unit.name(hostile), unit.name(hostile), unit.name('class'), unit.name('1st'), unit.name('')]
     for (const name of names) expect(name).toMatch(/^[A-Za-z_]\w*$/)

@@ -57,7 +57,7 @@ fields:
 const ctx: Context = { ...CONTEXT, model: 'm' }
 
 describe('a pair by way of another dialect', () => {
-  test('hands requests, answers, events, failures and what is carried from one half to the other', async () => {
+  test('passes requests, answers, events, failures and `carry` from one mapping to the other', async () => {
     const { composed, mappings } = await woven().plan()
     expect(Object.keys(composed ?? {})).toEqual(['tiny-to-typed'])
     expect(mappings['tiny-to-typed']).toBeUndefined()
@@ -80,7 +80,7 @@ describe('a pair by way of another dialect', () => {
     expect(out.filter((_, index) => index % 2 === 1).map(text => JSON.parse(text))).toEqual([{ said: 'a!' }, { said: 'b!' }, { count: 2 }])
   })
 
-  test('is made where the upstream names the way, and not where it has a mapping or nobody names one', async () => {
+  test("exists if the upstream's dialect has `via`, and not if there is a mapping, or no `via`", async () => {
     expect(Object.keys((await woven({ typed: 'plain' }).plan()).composed ?? {})).toEqual(['tiny-to-typed'])
     expect((await woven({}).plan()).composed).toBeUndefined()
     const direct = woven()
@@ -107,7 +107,7 @@ describe('a pair by way of another dialect', () => {
 describe('what is found', () => {
   const finds = (data: Fixture): unknown[] => data.findings().map(({ place, rule, detail }) => [place, rule, detail])
 
-  test('a way by a dialect that takes one itself, and by itself', () => {
+  test('`via` a dialect that has `via` itself, and `via` itself', () => {
     const data = woven({ plain: 'chat', tiny: '◆plain' })
     data.write('mappings/plain-to-chat/mapping.yaml', 'title: On\nrequest: \'{ "model": $ctx.model, "messages": [text, mood] }\'\n')
     expect(finds(data)).toEqual([[data.marks[0], 'via/chain', 'plain has `via: chat` itself']])

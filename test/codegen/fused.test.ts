@@ -32,7 +32,7 @@ const define = {
   named: 'function($ask, $model) { $exists($ask.name) ? $ask.name & $model }',
 }
 
-test('gives what the interpreter gives, whatever it is asked', async () => {
+test("gives the interpreter's result for any input", async () => {
   const { compiled, interpreted } = await both({ define, request: '$write_ask($read_ask($, $ctx.tag), $ctx.model)' })
   const wire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
   const text = fc.constantFrom('', 'x', 'yes', 'é')

@@ -114,7 +114,7 @@ describe('a leniency', () => {
     expect(made[leniency]?.(structuredClone(given))).toEqual(expected)
   })
 
-  test('is none where it is not said', () => {
+  test('is off by default', () => {
     expect(made.none?.(structuredClone(STRANGE))).toEqual(STRANGE)
   })
 })

@@ -94,14 +94,14 @@ describe('every file of the data', () => {
     expect(twice).toEqual([])
   })
 
-  test('is told from another by what it calls, not by its variables', () => {
+  test('is distinguished from another by its calls, not by its variables', () => {
     const one = withoutNames('function($a) { $a.x + $sum($a.y) }')
     expect(withoutNames('function($other) { $other.x + $sum($other.y) }')).toEqual(one)
     expect(withoutNames('function($a) { $a.x + $max($a.y) }')).not.toEqual(one)
     expect(withoutNames('function($a) { $a.x + $sum($a.z) }')).not.toEqual(one)
   })
 
-  test('tells where its facts come from', () => {
+  test('names the source of its facts', () => {
     const silent = files.filter(
       file =>
         (/^schemas\/(?!config)/.test(file) || file.startsWith('providers/')) && !/^source:/m.test(readFileSync(join(root, file), 'utf8')),

@@ -691,7 +691,7 @@ describe('what a schema says of requests changes nothing in what is made of them
   }
 })
 
-describe('fields that are not carried over', () => {
+describe('fields that are not mapped', () => {
   const fields = {
     dropped: {
       top: 'a',

@@ -106,7 +106,7 @@ describe('a union accepts and refuses', () => {
     expect(errors(schema, { near: 1, far: { type: 'audio' } }, others)).toEqual(['/near type', '/far/type enum'])
   })
 
-  test('what is expanded is not changed itself', () => {
+  test('expansion does not change its input', () => {
     const schema = Object.freeze({ union: Object.freeze({ by: 'type', of: Object.freeze(OF) }), properties: Object.freeze({ a: true }) })
     const before = JSON.stringify(schema)
     expand(schema)
@@ -138,7 +138,7 @@ describe('max_base64_bytes counts decoded bytes', () => {
     })
   }
 
-  test('says nothing of what is no text', () => {
+  test('ignores values that are not texts', () => {
     expect(errors({ max_base64_bytes: 1 }, 12345)).toEqual([])
   })
 })
@@ -240,7 +240,7 @@ describe('the shape of a schema', () => {
     test(name, () => expect(plain(shapeOf(new Map([[ID, schema]]), ID))).toEqual(expected))
   }
 
-  test('of a union: what tells the branches apart, and the branches', () => {
+  test('of a union: the member that distinguishes the branches, and the branches', () => {
     const shape = shapeOf(new Map([[ID, { union: { by: 'type', of: OF } }]]), ID)
     expect(shape.bits).toBe(OBJ)
     expect(shape.by).toBe('type')

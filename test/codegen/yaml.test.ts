@@ -66,7 +66,7 @@ const KEYS: [name: string, text: string, pointer: Pointer][] = [
   ['a key in quotes, inside them', '"◆a": 1\n', ['a']],
 ]
 
-describe('a key is found where it stands', () => {
+describe('the position of a key', () => {
   for (const [name, text, pointer] of KEYS) {
     test(name, () => {
       const { documents, marks } = read(text)
@@ -101,7 +101,7 @@ const INSIDE: [name: string, text: string][] = [
   ['a text in double quotes over several lines', 'a: "one\n  two ◆X"\n'],
 ]
 
-describe('a character of a text is found where it stands', () => {
+describe('the position of a character of a text', () => {
   for (const [name, text] of INSIDE) {
     test(name, () => {
       const { documents, marks } = read(text)
@@ -136,7 +136,7 @@ describe('files of several documents', () => {
   })
 })
 
-describe('what is no YAML', () => {
+describe('invalid YAML', () => {
   const WRONG: [name: string, text: string, line: number][] = [
     ['a bracket that is never closed', 'a: [1,\nb: 2\n', 2],
     ['a tab as indentation', 'a:\n\tb: 1\n', 2],

@@ -341,7 +341,7 @@ describe('conservation', () => {
     )
   })
 
-  test('what one takes while others ask is no denial: they ask again', async () => {
+  test('money that one takes while others request is no refusal: they request again', async () => {
     const grant = async ({ least }: AccountModule.MoneyAsked) => {
       await new Promise(done => setImmediate(done))
       return { granted: least, before: 0, left: 1_000 - least, held: 0 }

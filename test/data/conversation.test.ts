@@ -98,7 +98,7 @@ describe('a half of a dialect', () => {
   }
   for (const kind of ['thinking', 'form'] as const) {
     for (const part of having(`read_${kind}`)) {
-      test(`${part.name} reads the ${kind} that is asked for in the words that are known`, async () => {
+      test(`${part.name} reads the requested ${kind} into known terms`, async () => {
         const isKnown = ajv.getSchema(`conversation#/$defs/${kind}`)
         let said = 0
         for (const given of ASKED[part.name]?.[kind] ?? []) {
@@ -113,7 +113,7 @@ describe('a half of a dialect', () => {
   }
 
   for (const part of parts.filter(({ data }) => data.names !== undefined)) {
-    test(`${part.name} makes names that the provider takes, with room for a number behind`, async () => {
+    test(`${part.name} makes names that the provider accepts, with room for a number at the end`, async () => {
       const { length } = part.data.names as { length: number }
       for (const name of [
         '',

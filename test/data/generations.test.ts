@@ -135,14 +135,14 @@ const CHAT: [model: string, says: Body, sent: Body, dropped: string[]][] = [
 ]
 
 describe('chat', () => {
-  test.each(CHAT)('%s is asked %j', async (model, says, sent, dropped) => {
+  test.each(CHAT)('%s gets %j', async (model, says, sent, dropped) => {
     const seen = await ask('/v1/chat/completions', { model, messages, ...says })
     expect(seen).toMatchObject({ status: 200, path: '/v1/chat/completions' })
     expect(seen.sent).toEqual({ messages, ...sent })
     expect(seen.dropped).toEqual(dropped)
   })
 
-  test('what a model does not take is refused where the operator says so', async () => {
+  test('unsupported members are refused with `unsupported: refuse`', async () => {
     const seen = await ask('/v1/chat/completions', { model: 'gpt-5-mini', messages, max_tokens: 5, stop: ['a'] }, strict)
     expect(seen).toMatchObject({ status: 400, path: '' })
     expect(seen.answer.error).toMatchObject({ param: 'stop', code: 'unsupported_parameter' })
@@ -169,7 +169,7 @@ const DIALECTS: [model: string, says: Body, path: string][] = [
   ['gpt-4o', { tools }, '/v1/chat/completions'],
 ]
 
-describe('the dialect is chosen by what is asked', () => {
+describe('the dialect is chosen by the request', () => {
   test.each(DIALECTS)('of %s, chat, %j', async (model, says, path) => {
     const seen = await ask('/v1/chat/completions', { model, messages, ...says })
     expect(seen).toMatchObject({ status: 200, path })
@@ -220,7 +220,7 @@ const MESSAGES: [model: string, says: Body, sent: Body, dropped: string[]][] = [
 ]
 
 describe('messages', () => {
-  test.each(MESSAGES)('%s is asked %j', async (model, says, sent, dropped) => {
+  test.each(MESSAGES)('%s gets %j', async (model, says, sent, dropped) => {
     const seen = await ask('/v1/messages', { model, max_tokens: 8000, messages, ...says })
     expect(seen).toMatchObject({ status: 200, path: '/v1/messages' })
     expect(seen.sent).toEqual({ max_tokens: 8000, messages, ...sent })

@@ -88,7 +88,7 @@ afterAll(async () => {
   await new Promise(done => server.close(done))
 })
 
-test('each says where its facts come from, and no two are added by one environment variable', () => {
+test('each names its source, and no two have the same environment variable', () => {
   for (const [name, { source }] of providers) expect(source, name).toMatch(/https:\/\//)
   const variables = providers.flatMap(([, { secret_env }]) => secret_env ?? [])
   expect(new Set(variables).size).toBe(variables.length)
@@ -98,7 +98,7 @@ const common = providers.filter(([, { speaks }]) => Object.keys(speaks).some(dia
 
 describe.each(common)('%s', (name, { base = 'http://own.example', credential, speaks }) => {
   const doors = Object.entries(speaks).filter(([dialect]) => dialect in REQUESTS)
-  test.each(doors)('is asked in %s', async (dialect, given) => {
+  test.each(doors)('is called in %s', async (dialect, given) => {
     const door: Endpoint = typeof given === 'string' ? { path: given } : given
     const { path, body } = REQUESTS[dialect] as (typeof REQUESTS)[string]
     asked.length = 0

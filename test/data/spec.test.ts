@@ -49,7 +49,7 @@ describe.each(grammars)('the spec of %s', (_name, grammar) => {
     expect(bad).toEqual([])
   })
 
-  test('says a default once, and not again in words', () => {
+  test('has a default once, and not again in its description', () => {
     expect(
       named.filter(({ schema }) => 'default' in schema && /\bDefault\b/.test(String(schema.description))).map(({ name }) => name),
     ).toEqual([])
@@ -80,7 +80,7 @@ describe.each(grammars)('the spec of %s', (_name, grammar) => {
   })
 })
 
-test('code says no default again', () => {
+test('no code repeats a default', () => {
   const defaults = grammars.flatMap(([, grammar]) => keysOf(grammar).map(({ schema }) => schema.default))
   const telling = new Set(defaults.filter((one): one is string => typeof one === 'string' && /\d/.test(one)))
   expect(telling.size).toBeGreaterThan(5)

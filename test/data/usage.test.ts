@@ -174,7 +174,7 @@ describe.each(Object.keys(EVENTS))('%s', name => {
   })
 })
 
-test('every dialect that tells a cost in both ways is among them', () => {
+test('every dialect that reports usage in both ways is covered', () => {
   const both = Object.values(plan.dialects).filter(({ usage, stream }) => usage && stream?.usage)
   expect(both.map(({ name }) => name).sort()).toEqual(Object.keys(EVENTS).sort())
 })

@@ -141,7 +141,7 @@ describe('a form', () => {
     expect(((await response.json()) as { error: { param: string } }).error.param).toBe('model')
   })
 
-  test('that is none, or ends in the middle, is refused', async () => {
+  test('that is malformed, or ends in the middle, is refused', async () => {
     const headers = { 'content-type': 'multipart/form-data; boundary=x' }
     for (const body of ['nothing', '--x\r\ncontent-disposition: form-data; name="model"\r\n\r\nm'])
       expect((await ask('/things', { method: 'POST', body, headers })).status).toBe(400)
@@ -161,7 +161,7 @@ describe('a form', () => {
     if (refused instanceof Response) expect(refused.status).toBe(413)
   })
 
-  test('becomes an object for a provider that takes none', async () => {
+  test('becomes an object for a provider that takes no forms', async () => {
     const response = await ask('/things', {
       method: 'POST',
       body: form([
@@ -176,7 +176,7 @@ describe('a form', () => {
 })
 
 describe('a task', () => {
-  test('is followed by a sealed id, from its own caller alone', async () => {
+  test('is found by its sealed id, for its own caller only', async () => {
     const made = (await (await post({ model: 'm' })).json()) as { id: string; same: string; made: boolean }
     expect(made.id).toMatch(/^thing_[\w-]{40,}$/)
     expect(made.same).toBe(made.id)
@@ -275,7 +275,7 @@ describe('several calls for one request', () => {
     expect(await response.json()).toMatchObject({ error: { message: 'Too busy.' } })
   })
 
-  test('are no stream, and neither is one where the mapping has none: nobody is asked', async () => {
+  test('cannot be a stream, nor can a mapping without steps: the request is refused before any call', async () => {
     const before = maker.asked.length
     const several = await post({ model: 'w', words: ['a', 'b'], stream: true })
     expect(several.status).toBe(400)

@@ -124,7 +124,7 @@ describe('addresses of version 6', () => {
   })
 })
 
-test('what is no address is not public', () => {
+test('an invalid address is not public', () => {
   for (const text of ['', 'nonsense', '1.2.3', '1.1.1.1/8', '2606:4700::1111%eth0', 'fe80::1%1', '1.1.1.1 ', '2606:4700::1111::1'])
     expect([text, isPublic(text)]).toEqual([text, false])
 })

@@ -50,7 +50,7 @@ describe.concurrent('the log', () => {
     })
   })
 
-  test("takes the provider's id of the request from where its dialect has it", async () => {
+  test("has the provider's request id, from its dialect's header", async () => {
     const answers: Script = socket => json(socket, 200, dialects.messages.answer, 'request-id: req-of-messages\r\n')
     const { gateway } = await setUp([answers], {}, 'anthropic')
     await ask(gateway)

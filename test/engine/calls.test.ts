@@ -138,7 +138,7 @@ const ask = (model: string, more: object = {}, key = KEY, headers: Record<string
 const asked = (path: string): Seen[] => service.seen.filter(({ url }) => url.startsWith(path))
 const lineOf = (id: string | null): Promise<Record<string, unknown>> => until(() => gateway.log.find(line => line.id === id))
 
-test('it is sent what the expression says, and never a key; a connection serves many', async () => {
+test('it gets the result of `send`, and never a key; connections are reused', async () => {
   for (let count = 0; count < 5; count++) expect((await ask('other-name', {}, KEY, { 'x-session': 'abc' })).status).toBe(200)
   expect(asked('/login')[0]?.body).toMatchObject({ key: 'test', session: 'abc', route: 'chat' })
   expect(asked('/login')[0]?.headers.authorization).toBe(TOKEN)
@@ -230,7 +230,7 @@ test.each([
   expect(await lineOf(passed.headers.get('x-request-id'))).toMatchObject({ calls: [{}, { call: 'optional', result: 'failed' }] })
 })
 
-test('one that says nothing in time has failed', async () => {
+test('a service that does not answer in time has failed', async () => {
   service.answer = (response, { url }) => {
     if (url === '/login') json(response, {})
   }
@@ -257,7 +257,7 @@ test('at answer it sees the whole answer before the client, replaces parts of it
   expect(message.content).toMatchObject([{ type: 'text', text: '***' }])
 })
 
-test('a stream is refused before anybody is asked, or passes unseen, as the operator says', async () => {
+test('a stream is refused before any call, or passes unchecked, as `streams` says', async () => {
   const refused = await ask('answers', { stream: true })
   expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: 'stream' } }])
   expect(one.seen).toEqual([])

@@ -67,7 +67,7 @@ describe.concurrent('the log of what was abandoned', () => {
 })
 
 describe.concurrent('others are not disturbed', () => {
-  test('a client that goes away while the first target is asked has no second one asked', async () => {
+  test('if a client disconnects during the first attempt, there is no second one', async () => {
     const { gateway, upstreams } = await setUp([() => undefined, socket => json(socket, 200, chat.answer)])
     const gone = new AbortController()
     const asked = ask(gateway, { signal: gone.signal }).catch(() => undefined)
@@ -79,7 +79,7 @@ describe.concurrent('others are not disturbed', () => {
     expect(upstreams.map(({ requests }) => requests.length)).toEqual([1, 0])
   })
 
-  test('of many streams, those whose clients go away end, and the others go on', async () => {
+  test('of many streams, those of disconnected clients end, and the others continue', async () => {
     const { gateway, upstreams } = await setUp([
       socket => void trickle(socket, [streamHead, ...Array(40).fill(chunk(chat.text('Hi'))), chunk(chat.end), chunk('')], 20),
     ])
@@ -111,7 +111,7 @@ describe.concurrent('others are not disturbed', () => {
     expect(await settle(() => upstreams[0]?.closed(), 1)).toBe(1)
   })
 
-  test('what is asked again after that is answered', async () => {
+  test('later requests are answered', async () => {
     let count = 0
     const { gateway, upstreams } = await setUp([socket => (count++ === 0 ? undefined : json(socket, 200, chat.answer))])
     const gone = new AbortController()

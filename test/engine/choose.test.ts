@@ -57,7 +57,7 @@ function shares(snapshot: Snapshot, draws = 40_000): Map<string, number> {
 }
 
 describe('order', () => {
-  test('a lower number comes first, whatever the file says first', () => {
+  test('a lower number comes first, whatever the order in the file', () => {
     const snapshot = worldOf({ c: { priority: 3 }, a: { priority: 1 }, b: { priority: 2, weight: 100 } })
     for (let count = 0; count < 100; count++) expect(order(snapshot)).toEqual(['a', 'b', 'c'])
   })
@@ -80,12 +80,12 @@ describe('order', () => {
     for (const [names, share] of Object.entries(expected)) expect(Math.abs((found.get(names) ?? 0) - share)).toBeLessThan(0.025)
   })
 
-  test('a lone target of weight 0 gets nothing', () => {
+  test('a single target of weight 0 gets nothing', () => {
     expect(order(worldOf({ a: { weight: 0 } }))).toEqual([])
   })
 })
 
-describe('put aside', () => {
+describe('ejected', () => {
   let snapshot: Snapshot
   beforeEach(() => {
     snapshot = worldOf({ a: { priority: 1 }, b: { priority: 2 }, c: { priority: 3 } })
@@ -101,25 +101,25 @@ describe('put aside', () => {
     expect(order(snapshot)).toEqual(['a', 'b', 'c'])
   })
 
-  test('when all failed, all are asked in their order', () => {
+  test('if all failed, all are tried in their order', () => {
     for (const name of ['a', 'b', 'c']) eject(snapshot, name, 10_000)
     expect(order(snapshot)).toEqual(['a', 'b', 'c'])
   })
 
-  test('when the only one failed, it is asked', () => {
+  test('if the only one failed, it is tried', () => {
     const lone = worldOf({ a: {} })
     eject(lone, 'a', 10_000)
     expect(order(lone)).toEqual(['a'])
   })
 
-  test('what is put aside gets no share of its priority', () => {
+  test('an ejected target gets no share of its priority', () => {
     const pair = worldOf({ a: { weight: 99 }, b: {} })
     eject(pair, 'a', 10_000)
     expect([...shares(pair, 500).keys()]).toEqual(['b a'])
   })
 })
 
-describe('who may ask', () => {
+describe('permissions', () => {
   const key = (more: Partial<Key>): Key => ({ name: 'k', sha256: '', groups: ['default'], enabled: true, matches: () => true, ...more })
   const refusal = (run: () => unknown): GatewayError => {
     try {
@@ -167,7 +167,7 @@ describe('who may ask', () => {
     expect(snapshot.keys.get('x')?.matches(name)).toBe(isAllowed)
   })
 
-  test('a model that is not there is not found, and named', () => {
+  test('an unknown model is not found, and named', () => {
     expect(refusal(() => order(worldOf({ a: {} }), undefined, input('nope')))).toMatchObject({
       kind: 'not_found',
       message: expect.stringContaining("'nope'"),
@@ -175,14 +175,14 @@ describe('who may ask', () => {
     })
   })
 
-  test.each(['constructor', '__proto__', 'toString'])('%s is no model', name => {
+  test.each(['constructor', '__proto__', 'toString'])('%s is not a model', name => {
     expect(refusal(() => order(worldOf({ a: {} }), undefined, input(name))).kind).toBe('not_found')
   })
 })
 
-describe('what a model can give', () => {
+describe('the output limit of a model', () => {
   const limited = { limits: { max_output: 100 } }
-  test('as much as is declared may be asked', () => {
+  test('a request may have the declared limit', () => {
     expect(order(worldOf({ a: {} }, limited), undefined, input('m', { max_tokens: 100 }), capped)).toHaveLength(1)
   })
 
@@ -190,7 +190,7 @@ describe('what a model can give', () => {
     expect(() => order(worldOf({ a: {} }, limited), undefined, input('m', { max_tokens: 101 }), capped)).toThrow(/max_tokens: 101 > 100/)
   })
 
-  test('where nothing is declared, anything may be asked', () => {
+  test('without a declared limit, anything may be requested', () => {
     expect(order(worldOf({ a: {} }), undefined, input('m', { max_tokens: 1e9 }), capped)).toHaveLength(1)
   })
 })

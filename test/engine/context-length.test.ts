@@ -53,7 +53,7 @@ describe.concurrent.each(Object.keys(dialects) as (keyof typeof dialects)[])('%s
   const long: Script = socket => json(socket, 400, tooLong(name))
   const good: Script = socket => json(socket, 200, dialects[name].answer)
 
-  test('the next larger target is asked, and those between are not', async () => {
+  test('the next larger target is tried, and those between are not', async () => {
     const targets: [Script, number | undefined][] = [
       [long, 8_000],
       [good, 8_000],
@@ -67,7 +67,7 @@ describe.concurrent.each(Object.keys(dialects) as (keyof typeof dialects)[])('%s
     expect(line).toMatchObject({ attempts: 3, target: 'up5/m', failed: [{ kind: 'invalid_request' }, { kind: 'invalid_request' }] })
   })
 
-  test('nobody else is asked where none is known to be larger', async () => {
+  test('no other target is tried if none is known to be larger', async () => {
     for (const contexts of [
       [8_000, undefined],
       [8_000, 4_000],
@@ -92,7 +92,7 @@ describe.concurrent.each(Object.keys(dialects) as (keyof typeof dialects)[])('%s
   })
 })
 
-test('a target that was too small is well: it is asked again', async () => {
+test('a target that was too small is not ejected: it is tried again', async () => {
   const { upstreams, gateway } = await (async () => {
     const small = closing(await startUpstream(socket => json(socket, 400, tooLong('chat'))))
     const large = closing(await startUpstream(socket => json(socket, 200, dialects.chat.answer)))

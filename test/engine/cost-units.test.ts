@@ -115,7 +115,7 @@ test('searches of documents, whose tokens have no price', async () => {
   expect(await costOf('/v1/rerank', { model: 'sorted', query: 'a', documents: ['b'] }, json(found))).toBe(0.006)
 })
 
-test('a request, by how much its search reads, as the answer tells it: whole and streamed', async () => {
+test('a request, by its search context, as the answer reports it: whole and streamed', async () => {
   const choice = { index: 0, finish_reason: 'stop' }
   const head = { id: '1', created: 1, model: 'sonar' }
   const asked = { model: 'sonar', messages: [{ role: 'user', content: 'a' }] }

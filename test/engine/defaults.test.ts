@@ -77,7 +77,7 @@ test('a route without limits has those of its spec', () => {
   )
 })
 
-describe('a provider that must be told an output limit is told', () => {
+describe('a provider that requires an output limit gets one', () => {
   test.each<[string, Record<string, unknown>, number | undefined, number]>([
     ['the default', {}, undefined, Number(spec('gateway').properties.max_output?.default)],
     ["the operator's", { max_output: 1234 }, undefined, 1234],

@@ -22,17 +22,17 @@ async function textOf(answer: Response): Promise<string> {
 describe.concurrent.each(PAIRS)('%s', (_name, { client, upstream }) => {
   const pair = { client, upstream }
 
-  test.each(TEXTS)('an answer says %s', async (_begin, text) => {
+  test.each(TEXTS)('an answer with %s', async (_begin, text) => {
     const { gateway } = await setUpPair(pair, [socket => json(socket, 200, JSON.stringify(upstream.answer).replace('Hi', text))])
     expect(await textOf(await ask(gateway, { dialect: client }))).toContain(text)
   })
 
-  test.each(TEXTS)('a stream says %s', async (_begin, text) => {
+  test.each(TEXTS)('a stream with %s', async (_begin, text) => {
     const { gateway } = await setUpPair(pair, [stream(upstream.begin, upstream.text(text), upstream.end)])
     expect(await textOf(await ask(gateway, { dialect: client, stream: true }))).toContain(text)
   })
 
-  test('a failure says what the provider said, before a stream and inside of it', async () => {
+  test("a failure has the provider's message, before a stream and inside of it", async () => {
     const said = (text: string): string => text.replace('Told by the upstream.', 'Refusé, hélas.')
     const before = await setUpPair(pair, [socket => json(socket, 429, said(JSON.stringify(upstream.error)))])
     expect(await textOf(await ask(before.gateway, { dialect: client, stream: true }))).toContain('Refusé, hélas.')
@@ -51,7 +51,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, { client, upstream }) => {
 })
 
 describe.concurrent('headers', () => {
-  test("an upstream's bytes are what they were", async () => {
+  test("an upstream's bytes are unchanged", async () => {
     const value = 'caf\xc3\xa9 caf\xe9'
     const { gateway } = await setUp([
       socket => {
@@ -78,7 +78,7 @@ describe.concurrent('headers', () => {
   })
 })
 
-test('a goodbye is UTF-8, and as much of it as there may be', async () => {
+test('a close reason is UTF-8, cut to its maximum length', async () => {
   const maker = closing(await startMaker())
   const upstreams = { maker: { provider: 'maker', base: maker.url, secret: 's' } }
   const gateway = closing(await startGateway({ upstreams, models: { m: { targets: [{ upstream: 'maker' }] } } }, files))

@@ -98,7 +98,7 @@ const dialects = Object.values(plan.dialects)
 const all = dialects.flatMap(dialect => KINDS.map((kind): [string, Kind, Dialect] => [dialect.name, kind, dialect]))
 
 describe('every kind in every dialect', () => {
-  test.each(all)('%s says %s', (_name, kind, dialect) => {
+  test.each(all)('%s as %s', (_name, kind, dialect) => {
     const message = `What went wrong: "quotes", \\ and\nlines, é😀 </script>.`
     const { status, headers, body } = renderError(dialect, new GatewayError(kind, message), ID)
     const told = JSON.parse(body) as Told
@@ -154,7 +154,7 @@ describe('every kind in every dialect', () => {
   })
 })
 
-describe('what an error says more', () => {
+describe('other parts of an error', () => {
   const shown = (dialect: Dialect, error: GatewayError): Told => JSON.parse(renderError(dialect, error, ID).body) as Told
   test.each(dialects.map((dialect): [string, Dialect] => [dialect.name, dialect]))('%s: field, code and details', (_name, dialect) => {
     const error = new GatewayError('invalid_request', 'No.', { param: 'a[0].b', code: 'my_code', details: { why: 'x' } })
@@ -170,14 +170,14 @@ describe('what an error says more', () => {
     expect(renderError(dialect, new GatewayError('rate_limit', 'Wait.'), ID).headers).not.toHaveProperty('retry-after')
   })
 
-  test('what is not implemented is not to be tried again, everything else may be', () => {
+  test('SDKs must not retry `not_implemented`, and may retry everything else', () => {
     for (const [, kind, dialect] of all) {
       const { headers } = renderError(dialect, new GatewayError(kind, 'x'), ID)
       expect(headers['x-should-retry']).toBe(kind === 'not_implemented' ? 'false' : undefined)
     }
   })
 
-  test('a status that is kept stands in the answer', () => {
+  test('a status that is kept is in the answer', () => {
     for (const dialect of dialects) expect(renderError(dialect, new GatewayError('upstream', 'x', { status: 418 }), ID).status).toBe(418)
   })
 })

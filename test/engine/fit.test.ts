@@ -44,7 +44,7 @@ const RESULT = '{"role":"user","content":[{"type":"tool_result","tool_use_id":"t
 const conversation = (model: string): string =>
   `{"model":"${model}","max_tokens":100,"messages":[{"role":"user","content":"a"},${CALL},{"role":"system","content":"Be brief."},${RESULT},{"role":"system","content":[{"type":"text","text":"Rule"}]}]}`
 
-test('instructions inside a conversation become the words of the user where the model takes none there, and numbers keep their digits', async () => {
+test('instructions inside a conversation become user messages if the model accepts none there, and numbers keep their digits', async () => {
   const { status, sent, dropped } = await ask('/v1/messages', conversation('claude-haiku-4-5-sim'))
   expect(status).toBe(200)
   expect(dropped).toBe('messages')
@@ -53,7 +53,7 @@ test('instructions inside a conversation become the words of the user where the 
   )
 })
 
-test('a model that takes them gets them as they are', async () => {
+test('a model that accepts them gets them unchanged', async () => {
   const { status, sent, dropped } = await ask('/v1/messages', conversation('claude-opus-4-8-sim'))
   expect([status, dropped]).toEqual([200, null])
   expect(sent).toBe(conversation('claude-opus-4-8-sim'))
@@ -80,7 +80,7 @@ test.each([
   expect(error.message).toContain(`'${param}'`)
 })
 
-test('a level of tomorrow is asked for as one of today where the levels of the model are known', async () => {
+test('an unknown level becomes a known one if the levels of the model are known', async () => {
   const body = {
     model: 'claude-opus-4-8-sim',
     max_tokens: 2000,
@@ -102,13 +102,13 @@ test('thinking between calls may have more than an answer may', async () => {
 const TOOLS = [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } }]
 const twice = (model: string): string => JSON.stringify({ model, n: 2, messages: [{ role: 'user', content: 'a' }], tools: TOOLS })
 
-test('a model that takes tools here without reasoning alone is told not to reason, and the client is told so', async () => {
+test('a model that accepts tools only without reasoning gets no reasoning, and the client gets a report', async () => {
   const { status, sent, dropped } = await ask('/v1/chat/completions', twice('gpt-5.5-sim'))
   expect([status, dropped]).toEqual([200, 'reasoning_effort'])
   expect(JSON.parse(sent)).toMatchObject({ n: 2, reasoning_effort: 'none' })
 })
 
-test('a model that cannot be told so is not asked for what the dialect that it prefers cannot say', async () => {
+test('a model without that control does not get a request that its preferred dialect cannot express', async () => {
   const { status, sent, error } = await ask('/v1/chat/completions', twice('gpt-6-astra-sim'))
   expect([status, sent, error.param]).toEqual([400, '', 'tools'])
 })

@@ -63,7 +63,7 @@ describe('deadlines', () => {
     expect(text).not.toContain('[DONE]')
   })
 
-  test('connect: an address where nobody answers moves on to the next target', async () => {
+  test('connect: if an address does not answer, the next target is tried', async () => {
     const { gateway, upstreams } = await setUp([good], { limits: { connect: '300ms' } })
     // A port on which nothing listens refuses at once; the next target serves.
     await upstreams[0]?.close()
@@ -99,7 +99,7 @@ describe('targets', () => {
     expect(upstreams.map(upstream => upstream.requests.length)).toEqual([1, 1])
   })
 
-  test('what is wrong with the request is not tried elsewhere', async () => {
+  test('a faulty request is not tried elsewhere', async () => {
     const { gateway, upstreams } = await setUp([
       socket => json(socket, 400, { error: { message: 'bad', code: 'context_length_exceeded', param: 'messages' } }),
       good,
@@ -212,7 +212,7 @@ test('credentials stay where they belong', async () => {
   expect(JSON.stringify(gateway.log)).not.toMatch(/upstream-secret-1234|test-key/)
 })
 
-test('the access log says what happened', async () => {
+test('the access log has the result', async () => {
   const { gateway } = await setUp([goodStream])
   const response = await ask(gateway, true)
   await response.text()

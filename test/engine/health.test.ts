@@ -28,7 +28,7 @@ const statuses = async (gateway: { url: string }, times: number, asked: Asked = 
 }
 
 describe.concurrent('ejection', () => {
-  test('after so many failures in a row, three where nothing is said', async () => {
+  test('after this many failures in a row, by default three', async () => {
     const { gateway, counts } = await routed({ a: { script: failing }, b: { script: good, target: { priority: 2 } } })
     expect(await statuses(gateway, 5)).toEqual([200, 200, 200, 200, 200])
     expect(counts()).toEqual({ a: 3, b: 5 })
@@ -64,14 +64,14 @@ describe.concurrent('ejection', () => {
     expect(counts()).toEqual({ a: 1, b: 4 })
   })
 
-  test('not for what is wrong with a request', async () => {
+  test('not for faulty requests', async () => {
     const script: Script = socket => json(socket, 400, chat.error)
     const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } })
     expect(new Set(await statuses(gateway, 5))).toEqual(new Set([400]))
     expect(counts()).toEqual({ a: 5, b: 0 })
   })
 
-  test('a trial alone decides over the return: the others go elsewhere meanwhile', async () => {
+  test('only the trial decides about the return: other requests go elsewhere meanwhile', async () => {
     const health = { consecutive_failures: 1, base_ejection_time: '50ms' }
     let release: (() => void) | undefined
     const trial: Script = socket => {
@@ -141,7 +141,7 @@ describe('the state of a target', () => {
     expect(left(health)).toBeLessThanOrEqual(1_000)
   })
 
-  test('what is neither failure nor success gives the trial to another', () => {
+  test('a result that is neither failure nor success leaves the trial to another request', () => {
     const health = new Health(config)
     health.ejectedUntil = 1
     expect(health.begin()).toBe(true)
@@ -163,7 +163,7 @@ describe('the state of a target', () => {
   })
 })
 
-describe.concurrent('places at an upstream', () => {
+describe.concurrent('slots at an upstream', () => {
   /** Holds every request until it is released. */
   function holding(): { script: Script; release(): void; held(): number } {
     const waiting: (() => void)[] = []

@@ -147,7 +147,7 @@ describe.concurrent('bodies', () => {
     expect(statusesIn(await wire.until(/HTTP\/1\.1 \d+/))).toEqual([408])
   })
 
-  test('one that comes in crumbs takes no more room than one that comes at once', async () => {
+  test('one that comes in tiny pieces takes no more memory than one that comes at once', async () => {
     const { gateway } = await setUp([ok], { capacity: { bodies: '256KiB' } })
     const wire = await dial(gateway)
     const body = BODY + ' '.repeat(150_000)

@@ -69,14 +69,14 @@ function ask(path: string, request?: object): Promise<Response> {
 
 const lastUsage = (): unknown => gateway.log.findLast(({ msg }) => msg === 'request')?.usage
 
-describe('a route that is like another one', () => {
-  test('does what that does, but for what it says itself', async () => {
+describe('a route with `like`', () => {
+  test('does what the other does, except for its own keys', async () => {
     expect(await (await ask('/short', { prompt: 'Hi' })).text()).toBe(ANSWER)
     expect((await ask('/short', { prompt: 'Hi'.repeat(200) })).status).toBe(413)
     expect((await ask('/v1/completions', { prompt: 'Hi'.repeat(200) })).status).toBe(200)
   })
 
-  test('takes the place of the built-in one of its name', async () => {
+  test('replaces the built-in one of its name', async () => {
     expect(await (await ask('/v1/models')).json()).toEqual({ mine: 1 })
   })
 })

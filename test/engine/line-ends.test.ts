@@ -39,7 +39,7 @@ test.each(TABLE)('%s with %s: every cut', async (name, _end, text) => {
   }
 })
 
-test.each(TABLE)('%s with %s: an error takes the line ends of the stream', async (name, _end, text) => {
+test.each(TABLE)('%s with %s: an error has the line ends of the stream', async (name, _end, text) => {
   const dialect = dialects[name]
   const begin = (dialect.begin + dialect.text('Hi')).replaceAll('\n', text)
   const cutOff: Script = socket => {

@@ -91,7 +91,7 @@ describe.concurrent('a long body', () => {
     expect((await asked(`\uFEFF${body.replace('{', `{${' '.repeat(70_000)}`)}`)).sent).toHaveLength(1)
   })
 
-  test('has what belongs to another provider taken out, at the beginning of a text alone', async () => {
+  test('loses what belongs to another provider, only at the beginning of a text', async () => {
     const thinking = { type: 'thinking', thinking: TEXT, signature: `sluice.other.${'s'.repeat(400)}` }
     const request = {
       model: 'm',

@@ -180,7 +180,7 @@ async function ask(path: string, body: object): Promise<Told> {
 describe.each(Object.entries(CLIENTS))('%s', (dialect, { path, body, place }) => {
   const send = (model: string, ...pictures: string[]): Promise<Told> => ask(path(model), body(model, pictures))
 
-  test('a model that takes no pictures is not asked, and the place is named', async () => {
+  test('a model that accepts no images is not called, and the place is named', async () => {
     for (const model of ['blind', 'blind.anthropic']) {
       const told = await send(model, PNG)
       expect([told.status, told.asked]).toEqual([400, []])
@@ -213,7 +213,7 @@ describe.each(Object.entries(CLIENTS))('%s', (dialect, { path, body, place }) =>
       expect([told.status, told.asked.length, told.message]).toEqual([200, 1, ''])
   })
 
-  test('the target that takes them is asked', async () => {
+  test('the target that accepts them is called', async () => {
     const words = await ask(path('either'), { ...body('either', []), ...WORDS[dialect] })
     const [picture, nobody, failed] = [await send('either', PNG), await send('neither', PNG), await send('broken', PNG)]
     expect(words.asked).toEqual(['sim-1'])

@@ -28,7 +28,7 @@ describe.concurrent.each(Object.keys(NOTHING_SAID))('%s', name => {
   const dialect = dialects[name as keyof typeof dialects]
   const provider = PROVIDERS[name] as string
 
-  test('the next target is asked', async () => {
+  test('the next target is tried', async () => {
     let nothing: Record<string, unknown> = {}
     const stage = await setUp([socket => json(socket, 200, nothing), socket => json(socket, 200, dialect.answer)], {}, provider)
     for (const [index, body] of (NOTHING_SAID[name] ?? []).entries()) {
@@ -54,7 +54,7 @@ describe.concurrent.each(Object.keys(NOTHING_SAID))('%s', name => {
     }
   })
 
-  test('what says little passes as it came, however it is written', async () => {
+  test('a minimal answer passes unchanged, however it is written', async () => {
     let little = ''
     const { gateway } = await setUp([socket => json(socket, 200, little)], {}, provider)
     for (const body of [dialect.answer, ...(LITTLE_SAID[name] ?? [])])

@@ -64,7 +64,7 @@ describe('an outline', () => {
     )
   })
 
-  test('is there for JSON alone, whatever byte is more, less or other', () => {
+  test('exists only for JSON, whatever byte is added, removed or changed', () => {
     const byte = fc.constantFrom(...Buffer.from('{}[]",:\\ 1axu\u0000\u001f\t'), 0x80, 0xc3, 0xff)
     const change = fc.tuple(fc.nat(), fc.constantFrom(0, 1), fc.option(byte, { nil: undefined }))
     let refused = 0
@@ -150,7 +150,7 @@ describe('an outline', () => {
   })
 })
 
-test('of a text that was left out no more is said than can be known', () => {
+test('of a left-out text nothing is accepted that cannot be known', () => {
   const data = Buffer.alloc(300, 7).toString('base64')
   const { body } = outlineOf(Buffer.from(JSON.stringify({ data, text: 'short' }))) as { body: { data: string; text: string } }
   expect(isOmitted(body)).toBe(true)

@@ -100,7 +100,7 @@ describe('it shows', () => {
     expect(page).toContain('No price is known')
   })
 
-  test('the dialects that a model is asked in', async () => {
+  test('the dialects in which a model can be called', async () => {
     const all = await told()
     expect(all.get('claude-haiku-4-5')?.dialects).toEqual(expect.arrayContaining(['chat', 'messages', 'generate', 'responses']))
     expect(all.get('claude-haiku-4-5')?.dialects).not.toContain('embeddings')
@@ -119,7 +119,7 @@ describe('it shows', () => {
     expect(page).toContain('&lt;b&gt;\\&quot;&#39;\\&#39;&#39;&amp;$(id)')
   })
 
-  test('a call at the address that was asked', async () => {
+  test('a call with the address of the request', async () => {
     expect((await ask('/pricing', { host: 'ai.example.org:8443' })).body.toString()).toContain('curl http://ai.example.org:8443/v1/')
     const behind = await ask('/pricing', { host: 'ai.example.org', 'x-forwarded-proto': 'https' })
     expect(behind.body.toString()).toContain('curl https://ai.example.org/v1/')
@@ -132,7 +132,7 @@ describe('it shows', () => {
     expect(body.toString()).not.toContain(host)
   })
 
-  test('a call at no address that another reader asked', async () => {
+  test('no call with the address of another reader', async () => {
     for (let index = 0; index < 40; index++) {
       const { body } = await ask('/pricing.json', { host: `host-${index}.example` })
       expect(new Set(body.toString().match(/host-\d+\.example/g))).toEqual(new Set([`host-${index}.example`]))
@@ -179,7 +179,7 @@ describe('it is sent', () => {
   })
 })
 
-test('a reload shows what the file says then', async () => {
+test('a reload shows the new file', async () => {
   const gateway = await startGateway({ upstreams, models: { one: { targets: [{ upstream: 'openai' }] } }, pages: { pricing: ['default'] } })
   const before = await fetch(`${gateway.url}/pricing.json`)
   await gateway.rewrite({ models: { two: { targets: [{ upstream: 'openai' }] } } })

@@ -57,7 +57,7 @@ function post(path: string, parts: readonly (readonly [string, string | Blob])[]
   return fetch(`${gateway.url}${path}`, { method: 'POST', headers: { authorization: `Bearer ${KEY}` }, body: form })
 }
 
-test('every route that asks a model says where its texts stand', () => {
+test('every route for a model declares the places of its texts', () => {
   const asking = plan.routes.filter(({ fail, answer, document }) => fail === undefined && !answer && document === undefined)
   expect(asking.length).toBeGreaterThan(30)
   expect(asking.filter(({ dialect }) => plan.dialects[dialect]?.texts === undefined).map(({ name }) => name)).toEqual([])
@@ -77,7 +77,7 @@ test('Ollama’s clients are looked at, too', async () => {
 })
 
 describe('forms', () => {
-  test('texts are masked before and behind the file and the model, and the file is left alone', async () => {
+  test('texts are masked before and after the file and the model, and the file is unchanged', async () => {
     await openai.audio.transcriptions.create({ model: 'm', file: await audio(), prompt: `pay ${CARD} now` })
     expect(seen[0]).toContain('pay [card] now')
     expect(seen[0]).toContain(`RIFF ${CARD}`)
@@ -108,7 +108,7 @@ describe('forms', () => {
     }
   })
 
-  test('a model that a pattern is not for is left alone, wherever its name stands', async () => {
+  test("a model outside of the pattern's `models` is not masked, wherever its name is", async () => {
     for (const parts of [
       [
         ['prompt', CARD],
@@ -124,7 +124,7 @@ describe('forms', () => {
     expect(seen).toHaveLength(2)
   })
 
-  test('what is blocked is refused, and never sent as a whole', async () => {
+  test('a blocked form is refused, and never sent completely', async () => {
     const response = await post('/v1/audio/transcriptions', [
       ['model', 'm'],
       ['prompt', 'the blue heron'],
@@ -209,7 +209,7 @@ describe('sockets', () => {
       .join('')
   const AUDIO = Buffer.from(CARD.repeat(9)).toString('base64').replaceAll(/[^\d]/g, '1')
 
-  test('texts are masked both ways, wherever they are cut, and audio is left alone', async () => {
+  test('texts are masked in both directions, wherever they are cut, and audio is unchanged', async () => {
     const { client, provider, told, asked } = await session('m')
     client.send(JSON.stringify(item(`pay ${CARD} now`), undefined, 2))
     client.send(JSON.stringify({ type: 'input_audio_buffer.append', audio: AUDIO }))
@@ -257,7 +257,7 @@ describe('sockets', () => {
     expect(told.at(-1)).toMatchObject({ type: 'error', error: { code: 'blocked_pattern' } })
   })
 
-  test('a model that a pattern is not for is left alone', async () => {
+  test("a model outside of the pattern's `models` is not masked", async () => {
     const { client, provider, told, asked } = await session('open')
     client.send(JSON.stringify(item(CARD)))
     await until(() => asked[0])

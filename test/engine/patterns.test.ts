@@ -191,7 +191,7 @@ describe('requests', () => {
     expect((await ask({ messages: [{ role: 'user', content }] })).status).toBe(200)
   })
 
-  test('keys and models that a pattern is not for are left alone', async () => {
+  test('other keys and models are not masked', async () => {
     const messages = [{ role: 'user', content: `pay ${CARD}` }]
     await ask({ messages }, 'key-free')
     await ask({ messages, model: 'open' })
@@ -199,7 +199,7 @@ describe('requests', () => {
     expect(seen).toHaveLength(2)
   })
 
-  test('a pattern takes time that grows with the text alone', async () => {
+  test('the time of a pattern grows linearly with the text', async () => {
     const fine = await ask({ messages: [{ role: 'user', content: `${'1'.repeat(200_000)}x` }] })
     expect(fine.status).toBe(200)
   })
@@ -255,7 +255,7 @@ describe('streams', () => {
     expect(parts).toBe(masked)
   })
 
-  test('however it is cut, and wherever it stands', async () => {
+  test('however it is cut, and wherever it is', async () => {
     let seed = 7
     const random = (most: number): number => {
       seed = (seed * 48271) % 2147483647
@@ -275,7 +275,7 @@ describe('streams', () => {
     }
   })
 
-  test('texts that come at the same time are told apart, and lines may end otherwise', async () => {
+  test('texts that come at the same time are distinguished, with any line ends', async () => {
     const one = (index: number, content: string): string =>
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'x', choices: [{ index, delta: { content }, finish_reason: null }] })}\r\n\r\n`
     const [first, second] = [cut(`a ${CARD} ${'b'.repeat(90)}`), cut(`${'c'.repeat(80)} ${CARD} d`)]

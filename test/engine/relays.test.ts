@@ -101,7 +101,7 @@ function raw(path: string): Promise<{ status: number; body: string }> {
   })
 }
 
-test('method, rest of the path, query and body go on as they are; so does the answer', async () => {
+test('method, rest of the path, query and body pass unchanged, and so does the answer', async () => {
   const body = '{"a" :  1e400, "b":1.0}'
   const response = await call('/vendor/v1/things/a%20b?x=1&x=2&y[]=%C3%A4', {
     method: 'PATCH',
@@ -140,7 +140,7 @@ test("the credential is in the provider's header, and no key of a caller is pass
   expect(JSON.stringify(seen.map(({ url, headers }) => [url, headers]))).not.toContain(KEY)
 })
 
-test('a credential of the caller’s own goes on to an upstream that asks for it', async () => {
+test("a caller's own credential is passed to an upstream with `secret: caller`", async () => {
   const response = await fetch(`${gateway.url}/own/v1/files`, { headers: { 'x-api-key': 'own-credential', 'x-sluice-key': KEY } })
   expect(response.status).toBe(200)
   expect([seen[0]?.headers['x-api-key'], seen[0]?.headers['x-sluice-key']]).toEqual(['own-credential', undefined])

@@ -61,7 +61,7 @@ test('fields without a rule, and members that no schema names, pass and are not 
   })
 })
 
-test('what a rule is about is what the rule says', async () => {
+test('a rule still applies to its fields', async () => {
   const answer = await ask({ echo: true })
   expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param: 'echo' } }])
 })

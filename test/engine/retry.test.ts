@@ -22,13 +22,13 @@ const never = { health: { consecutive_failures: 'none', failure_percentage_thres
 const quick = { back_off: { base_interval: '20ms', max_interval: '2s' } }
 
 describe.concurrent('the only target', () => {
-  test('is tried once where nothing is said', async () => {
+  test('is tried once by default', async () => {
     const { gateway, counts } = await routed({ a: { script: failing(500) } })
     expect((await ask(gateway)).status).toBe(500)
     expect(counts()).toEqual({ a: 1 })
   })
 
-  test('is tried again as often as is said, and each try is in the log', async () => {
+  test('is retried up to `attempts`, and each attempt is in the log', async () => {
     const { gateway, counts } = await routed({ a: { script: failing(503) } }, { retry: { attempts: 3, ...quick } })
     expect((await ask(gateway)).status).toBe(503)
     expect(counts()).toEqual({ a: 3 })
@@ -65,7 +65,7 @@ describe.concurrent('the only target', () => {
     }
   })
 
-  test('not where its retry-after is longer than the longest interval', async () => {
+  test('not if its retry-after is longer than the longest interval', async () => {
     const { gateway, counts } = await routed({ a: { script: failing(429, 'retry-after: 60\r\n') } }, { retry: { attempts: 3, ...quick } })
     const response = await ask(gateway)
     expect([response.status, response.headers.get('retry-after')]).toEqual([429, '60'])
@@ -85,7 +85,7 @@ describe.concurrent('the only target', () => {
   })
 })
 
-describe.concurrent('what moves on', () => {
+describe.concurrent('the next target', () => {
   test.for<[string, object, Script, boolean]>([
     ['a kind that is named', { on: ['rate_limit'] }, failing(429), true],
     ['another kind', { on: ['rate_limit'] }, failing(500), false],
@@ -104,7 +104,7 @@ describe.concurrent('what moves on', () => {
     expect(counts()).toEqual({ a: 1, b: movesOn ? 1 : 0 })
   })
 
-  test('no more tries than are said', async () => {
+  test('is not tried after `attempts`', async () => {
     const target = (priority: number): object => ({ priority })
     const { gateway, counts } = await routed(
       { a: { script: failing(500) }, b: { script: failing(502), target: target(2) }, c: { script: good, target: target(3) } },
@@ -114,7 +114,7 @@ describe.concurrent('what moves on', () => {
     expect(counts()).toEqual({ a: 1, b: 1, c: 0 })
   })
 
-  test('nothing once the budget is spent, and the log says so', async () => {
+  test('is not tried once the retry budget is spent, and the log says so', async () => {
     const { gateway, counts } = await routed(
       { a: { script: failing(500), upstream: never }, b: { script: good, target: { priority: 2 } } },
       { retry: { budget: { percent: 55, min_per_second: 0 } } },
@@ -156,7 +156,7 @@ describe('a retry budget', () => {
 describe.concurrent('a hedge', () => {
   const hedge = { after: '100ms' }
 
-  test('is asked where the first is slow; the first is cancelled, and stays in the log', async () => {
+  test('is called if the first target is slow; the first is cancelled, and stays in the log', async () => {
     const { gateway, counts, upstreams } = await routed(
       { a: { script: silent }, b: { script: good, target: { priority: 2 } } },
       { hedge },
@@ -178,7 +178,7 @@ describe.concurrent('a hedge', () => {
     expect(line).not.toHaveProperty('failed')
   })
 
-  test('is not asked where the first is quick', async () => {
+  test('is not called if the first target is fast', async () => {
     const { gateway, counts } = await routed(
       { a: { script: good }, b: { script: good, target: { priority: 2 } } },
       { hedge: { after: '30s' } },
@@ -187,7 +187,7 @@ describe.concurrent('a hedge', () => {
     expect(counts()).toEqual({ a: 1, b: 0 })
   })
 
-  test('of a stream is asked where no event has come, and the answer is whole', async () => {
+  test('of a stream is called if no event has come, and the answer is complete', async () => {
     const head: Script = socket => socket.write(streamHead)
     const { gateway, counts, upstreams } = await routed(
       { a: { script: head }, b: { script: stream(chat.begin + chat.text('Hi'), chat.end), target: { priority: 2 } } },
@@ -263,7 +263,7 @@ describe.concurrent('a hedge', () => {
     expect(counts()).toEqual({ a: 1, b: 1, c: 0 })
   })
 
-  test('holds its place at the upstream until the answer is over, and the loser gives its own back', async () => {
+  test('holds its slot at the upstream until the answer is complete, and the loser returns its own', async () => {
     const concurrency = { max_requests: 1 }
     const { gateway, counts } = await routed(
       {

@@ -126,7 +126,7 @@ describe('another method', () => {
     expect(outcome(several(head('DELETE', '/p')))).toEqual(['405', ['GET', 'POST', 'PUT']])
   })
 
-  test('the route is one that is meant, so that its dialect tells of the failure', () => {
+  test('the route is the probable one, so that the error has its dialect', () => {
     const found = router(head('GET', '/a/b')) as OtherMethods
     expect(found.route.name).toBe('plain')
   })

@@ -158,7 +158,7 @@ describe('a form', () => {
     expect(seen.length).toBe(before)
   })
 
-  test('is given up where a text is wrong that comes behind the file, and where a part is missing', async () => {
+  test('is aborted if a text after the file is invalid, or if a part is missing', async () => {
     const wrong = await post([
       ['model', 'm'],
       ['file', file],

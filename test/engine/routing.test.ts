@@ -209,7 +209,7 @@ describe.concurrent('choose', () => {
     expect(counts()).toEqual({ a: 2, b: 22 })
   })
 
-  test('a peak counts at once, what is faster bit by bit, and all is forgotten with time', () => {
+  test('a peak counts at once, faster answers count gradually, and all values decay with time', () => {
     const latency = new PeakEwma()
     expect(latency.load(1)).toBe(0)
     latency.observe(100, 1_000)
@@ -234,7 +234,7 @@ describe.concurrent('choose', () => {
     await Promise.all(asked)
   })
 
-  test('cheapest: by the prices of the catalogue for what is asked', async () => {
+  test('cheapest: by the prices of the catalogue for the request', async () => {
     const target = { provider: 'openai' }
     const { gateway, counts } = await routed(
       {
@@ -307,7 +307,7 @@ describe.concurrent('mirror', () => {
     expect(counts()).toEqual({ a: 2, b: 3 })
   })
 
-  test('has as many under way as it may, and takes a share', async () => {
+  test('has at most its maximum under way, and gets a share', async () => {
     const { gateway, counts } = await routed(
       { a: { script: good }, b: { script: () => undefined, target: NO_TARGET } },
       { mirror: { ...mirror, max_requests: 2 } },

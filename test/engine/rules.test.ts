@@ -328,7 +328,7 @@ describe('imports', () => {
     expect(circlesOf(graph)).toEqual([['a', 'b', 'c']])
   })
 
-  test('what is generated needs the engine and itself only, and nothing that compiles', () => {
+  test('generated code imports only the engine and itself, and no compiler', () => {
     const made = files('generated', '.js').flatMap(path =>
       [...read(path).matchAll(/(?:^|\n)\s*(?:import|export)[^'"\n]*['"]([^'"]+)['"]|require\(['"]([^'"]+)/g)].map(found => ({
         path,

@@ -76,7 +76,7 @@ describe('editMembers', () => {
     expect(edit(text, edits)).toBe(expected)
   })
 
-  test.each(['[1]', '"x"', '1', 'null', '', ' '])('gives nothing for %j, which is no object', text => {
+  test.each(['[1]', '"x"', '1', 'null', '', ' '])('returns nothing for %j, which is not an object', text => {
     expect(edit(text, { m: y })).toBeUndefined()
   })
 
@@ -85,7 +85,7 @@ describe('editMembers', () => {
     for (let length = 0; length < text.length; length++) expect(edit(text.slice(0, length), { a: y })).toBeUndefined()
   })
 
-  test('leaves the bytes that it was given alone', () => {
+  test('does not change its input', () => {
     const bytes = Buffer.from('{"a":1,"b":2}')
     editMembers(bytes, new Map([['a', y]]))
     expect(bytes.toString()).toBe('{"a":1,"b":2}')
@@ -137,7 +137,7 @@ const change = fc.oneof(
 )
 
 describe('by property', () => {
-  test.each(['a', 'b', 'model'])('a member found by its key alone is the one that a look at all of them finds: %s', key => {
+  test.each(['a', 'b', 'model'])('a member found by its key is the one that a scan of all finds: %s', key => {
     fc.assert(
       fc.property(object, fc.constantFrom('', '', ' ', '}', ',{}', 'x'), ({ text }, after) => {
         const bytes = Buffer.from(text)
@@ -193,7 +193,7 @@ describe('by property', () => {
     )
   })
 
-  test('a new name takes the value with it, wherever the member stands', () => {
+  test('a renamed member keeps its value, wherever it is', () => {
     fc.assert(
       fc.property(object, fc.constantFrom(...KEYS), ({ members, text }, from) => {
         const expected = members.map(one => [one.key === from ? 'new' : one.key, JSON.parse(one.value)])

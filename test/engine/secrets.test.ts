@@ -249,7 +249,7 @@ describe.concurrent('the id of a request', () => {
 })
 
 describe.concurrent('the access log', () => {
-  test.for(PAIRS)('%s: a line says all of an exchange', async ([, pair]) => {
+  test.for(PAIRS)('%s: a line has everything about an exchange', async ([, pair]) => {
     const { client, upstream } = pair
     for (const isStream of [false, true]) {
       const script: Script = isStream
@@ -284,7 +284,7 @@ describe.concurrent('the access log', () => {
     }
   })
 
-  test('a refusal says why, and of whom', async () => {
+  test('a refusal has its reason, and the key', async () => {
     const { gateway } = await setUp([() => undefined])
     await ask(gateway, { headers: { authorization: 'Bearer wrong-key' } })
     await ask(gateway, { model: 'nobody' })

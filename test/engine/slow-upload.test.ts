@@ -67,7 +67,7 @@ test('an upstream that does not read for longer than the server waits for a sile
   expect(length).toBeGreaterThan(12_000_000)
 })
 
-test('an upload whose end comes along with what it was held back for leaves its connection usable', async () => {
+test('an upload whose end arrives with the bytes that were held back leaves its connection usable', async () => {
   upstream = (request, response) => {
     request.resume().on('end', () => answer(response, 200))
   }

@@ -127,7 +127,7 @@ describe('before the upgrade', () => {
     expect(response.status).toBe(200)
   })
 
-  test('the next target is asked', async () => {
+  test('the next target is tried', async () => {
     const side = upstreamSide()
     const { socket } = await connect('model=second')
     await side
@@ -178,7 +178,7 @@ describe('a socket', () => {
     for (const { socket } of clients) socket.terminate()
   })
 
-  test('what the upstream says at once is not lost', async () => {
+  test('frames that the upstream sends at once are not lost', async () => {
     maker.sockets.once('connection', ws => {
       for (let index = 0; index < 50; index++) ws.send(`early ${index}`)
     })
@@ -204,7 +204,7 @@ describe('a socket', () => {
     }
   })
 
-  test('closes without a code where none was given', async () => {
+  test('closes without a code if there was none', async () => {
     const side = upstreamSide()
     const client = await connect()
     const upstream = watchClient(await side)

@@ -167,7 +167,7 @@ describe('blocks', () => {
     expect(blocks.push(Buffer.from('\n\n'))?.toString()).toBe('data: 2\n\n')
   })
 
-  test('the rest is given once', () => {
+  test('the rest is returned once', () => {
     const blocks = createBlocks(LIMIT)
     blocks.push(Buffer.from('data: 1'))
     expect(blocks.rest()?.toString()).toBe('data: 1')

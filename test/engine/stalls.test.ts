@@ -109,7 +109,7 @@ describe.concurrent('connect', () => {
     expect(await result.json()).toMatchObject({ error: { type: 'timeout_error', message: expect.stringContaining('reached') } })
   })
 
-  test('the next target answers, and after three failures in a row the first is not asked', async () => {
+  test('the next target answers, and after three failures in a row the first is not tried', async () => {
     const { gateway } = await setUp(
       [closing(await startUnreachable()), socket => json(socket, 200, chat.upstream.answer)],
       limits('connect'),

@@ -106,7 +106,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
   })
 })
 
-describe.concurrent('which failures move on', () => {
+describe.concurrent('failures after which the next target is tried', () => {
   test.for<[number, boolean]>([
     [400, false],
     [401, true],
@@ -141,13 +141,13 @@ describe.concurrent('which failures move on', () => {
     expect(await response.json()).toEqual(error)
   })
 
-  test('a target is asked once in a request, whatever its failure', async () => {
+  test('a target is tried once in a request, whatever its failure', async () => {
     const stage = await setUp([failing(500), failing(500), failing(500)])
     expect((await ask(stage.gateway)).status).toBe(500)
     expect(counts(stage)).toEqual([1, 1, 1])
   })
 
-  test('a field that one target cannot serve is refused before any is asked', async () => {
+  test('a field that one target cannot serve is refused before any call', async () => {
     const stage = await setUp([good], {}, 'anthropic')
     const response = await ask(stage.gateway, { body: JSON.stringify({ ...chat.body(false), n: 2 }) })
     expect(response.status).toBe(400)
@@ -232,7 +232,7 @@ async function untilTried(stage: Stage, times: number): Promise<void> {
 }
 
 describe.concurrent('a target that failed', () => {
-  test('is ejected when it fails again and again, and asked only when the others fail', async () => {
+  test('is ejected after repeated failures, and tried only if the others fail', async () => {
     const stage = await setUp([failing(500), good])
     for (let count = 0; count < 5; count++) expect((await ask(stage.gateway)).status).toBe(200)
     expect(counts(stage)).toEqual([3, 5])
@@ -263,7 +263,7 @@ describe.concurrent('a target that failed', () => {
     expect(counts(stage)).toEqual([2, others + 2])
   })
 
-  test('is still asked when there is no other', async () => {
+  test('is still tried if there is no other', async () => {
     const stage = await setUp([failing(500)])
     for (let count = 0; count < 3; count++) expect((await ask(stage.gateway)).status).toBe(500)
     expect(counts(stage)).toEqual([3])

@@ -148,7 +148,7 @@ describe.concurrent('a body that comes', () => {
     expect(JSON.parse(upstreams[0]?.requests[0]?.body as string).messages[0].content).toBe(content)
   })
 
-  test('slowly, for longer than a server waits for one that says nothing, is waited for', async () => {
+  test('slowly, for longer than an idle connection is kept, is awaited', async () => {
     const { gateway, upstreams } = await stage()
     const wire = await dial(gateway)
     const at = good.length - 28
@@ -225,7 +225,7 @@ describe.concurrent('an invalid body', () => {
     expect(upstreams[0]?.requests).toHaveLength(0)
   })
 
-  test('a byte order mark is passed over', async () => {
+  test('a byte order mark is ignored', async () => {
     const { gateway } = await stage()
     expect((await ask(gateway, { body: `\uFEFF${JSON.stringify(chat.body(false))}` })).status).toBe(200)
   })

@@ -36,7 +36,7 @@ test('whatever is written as JSON is surely JSON', () => {
   )
 })
 
-test('what is surely JSON is JSON, however it was damaged', () => {
+test('whatever the scan accepts is JSON, however it was damaged', () => {
   const letter = fc.constantFrom(...'{}[]:,"\\ \n\t\r0123456789-+.eEtrufalsn\u0000\u001fxué')
   const damage = fc.tuple(fc.nat(), fc.nat(2), fc.array(letter, { maxLength: 2 }))
   fc.assert(
@@ -148,7 +148,7 @@ describe.each(['chat', 'messages', 'generate', 'responses'] as const)('%s, in th
     expect(text).toMatch(/error/)
   })
 
-  test.each(DAMAGES)('a body in which %s is a failure, and the next target is asked', async (_name, damage) => {
+  test.each(DAMAGES)('a body in which %s is a failure, and the next target is tried', async (_name, damage) => {
     const broken = damage(JSON.stringify(dialect.answer))
     const { gateway, upstreams } = await setUp(
       [socket => json(socket, 200, broken), socket => json(socket, 200, dialect.answer)],

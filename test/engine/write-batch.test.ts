@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { atEndOfTurn } from '../../engine/core/write-batch.js'
 
-test('runs when what is under way is over, in order, and what asks meanwhile after it', async () => {
+test('runs at the end of the turn, in order, and later calls after it', async () => {
   const ran: number[] = []
   atEndOfTurn(() => {
     ran.push(1)

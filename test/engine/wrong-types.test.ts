@@ -177,7 +177,7 @@ test('an answer that is nested too deeply is invalid', async () => {
   expect((await requestLines(gateway))[0]).toMatchObject({ error: { kind: 'upstream' } })
 })
 
-test('an event that is nested without end ends its stream with an error, or is passed over', async () => {
+test('an event that is nested too deeply ends its stream with an error, or is ignored', async () => {
   const { messages } = dialects
   const nested = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`
   for (const [member, more] of [

@@ -61,7 +61,7 @@ describe('the command', () => {
     return path
   }
 
-  test("runs on an operator's own file, whose providers it does not ask", async () => {
+  test("runs with an operator's own file, without calling its providers", async () => {
     const config = file(`
 keys: [{ name: team, value: key-of-the-team }]
 upstreams:

@@ -24,7 +24,7 @@ test('an object, a list or a text is whole at its end and not before, however it
   )
 })
 
-test('a number or a word may go on, and nothing is nothing', () => {
+test('a number or a word may continue, and nothing is nothing', () => {
   for (const text of ['1', '12', 'true', 'null', 'x']) expect(scanned([text])).toBeGreaterThan(WHOLE)
   for (const pieces of [[], [''], [' ', '\n']]) expect(scanned(pieces)).toBe(0)
   for (const text of ['}', '{}}', '{}{', ']', '""a']) expect(scanned([text])).not.toBe(WHOLE)

@@ -90,7 +90,7 @@ test('without groups and limits a file is what it was', async () => {
   expect(settings).not.toHaveProperty('state')
 })
 
-test('what is written in another way is found, with what is meant', async () => {
+test('a wrong notation is found, with the right one', async () => {
   const findings = await found(`
 key_limits: { requests: 60 per minute }
 groups: { students: { limit: { requests: 60/1m } } }

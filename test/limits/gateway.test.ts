@@ -123,7 +123,7 @@ describe('requests', () => {
     await openai(url).chat.completions.create({ ...hello, model: 'openai/sim-64' })
   })
 
-  test('are limited for each key by what the file says for keys, unless the group or the key says otherwise', async () => {
+  test('are limited by `key_limits` of the file, unless the group or the key overrides them', async () => {
     const { url } = await gatewayWith({
       keys: [
         { name: 'one', value: KEYS.one },
@@ -150,7 +150,7 @@ describe('requests', () => {
     expect([await served(KEYS.one), await served(KEYS.two), await served(KEY)]).toEqual([1, 2, 4])
   })
 
-  test('that are over the limit are refused before their bodies are read, and the log tells by which limit', async () => {
+  test('over the limit are refused before their bodies are read, and the log names the limit', async () => {
     const gateway = await gatewayWith({ keys: [{ name: 'test', value: KEY, limits: { requests: '1/1h' } }] })
     await openai(gateway.url).chat.completions.create(hello)
     const wire = await dial(gateway)
@@ -164,7 +164,7 @@ describe('requests', () => {
     })
   })
 
-  test('keep what is used when the file is read again', async () => {
+  test('keep their counts after a reload', async () => {
     const { url, rewrite } = await gatewayWith({ keys: [{ name: 'test', value: KEY, limits: { requests: '5/1h' } }] })
     await openai(url).chat.completions.create(hello)
     await rewrite({ keys: [{ name: 'test', value: KEY, limits: { requests: '2/1h' } }] })
@@ -193,7 +193,7 @@ describe('tokens', () => {
   const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] })
   const expected = Math.ceil(body.length / 4) + 1024
 
-  test('are taken as an estimate, and settle with what the answer says', async () => {
+  test("are estimated, and settled by the answer's usage", async () => {
     const { gateway } = await setUp([socket => json(socket, 200, answer)], { keys })
     const first = await ask(gateway, { body })
     expect(left(first)).toBe(10_000 - expected)

@@ -135,7 +135,7 @@ const FLOOD = `
 `
 
 describe('a flood', () => {
-  test('on one key is refused, and leaves the latency of another alone', async () => {
+  test("on one key is refused, without an effect on another's latency", async () => {
     const gateway = await start({
       keys: [
         { name: 'test', value: KEY },
@@ -189,7 +189,7 @@ describe('workers of one instance', () => {
     expect(await served([gateway], 30)).toBe(0)
   })
 
-  test('count together what is under way, also where one of them is killed', async () => {
+  test('count requests under way together, also if one of them is killed', async () => {
     const gateway = await start({ workers: 3, keys: keys({ in_flight: 4 }) })
     const first = await streams([gateway], 24)
     expect(first).toHaveLength(4)
@@ -225,7 +225,7 @@ describe.skipIf(REDIS === undefined)('instances that share a Redis', () => {
   })
   afterAll(() => redis?.close())
 
-  test('have one limit of requests and of what is under way', async () => {
+  test('share one limit of requests and of requests under way', async () => {
     const file = { state: `${redis.url}/1`, keys: keys({ requests: '100/9h', in_flight: 5 }) }
     const instances = await Promise.all([start(file), start(file)])
     const running = await streams(instances, 20)
@@ -243,7 +243,7 @@ describe.skipIf(REDIS === undefined)('instances that share a Redis', () => {
     expect(instances.flatMap(({ lines }) => lines.filter(line => line.level >= 40))).toEqual([])
   })
 
-  test('go on alone while it is killed under load, with one warning each, and together when it is back', async () => {
+  test('count locally while it is down, with one warning each, and share again when it is back', async () => {
     const file = { state: `${redis.url}/2`, keys: keys({ requests: '2000/9h' }) }
     const instances = await Promise.all([start(file), start(file)])
     const statuses = new Map<number, number>()

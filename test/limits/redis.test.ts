@@ -32,7 +32,7 @@ describe.skipIf(REDIS === undefined)('a counter over Redis', () => {
     () => RedisCounter,
   ]
 
-  test('hands out a rate once, in whatever pieces it is asked for, and what goes back once more', async () => {
+  test('grants a rate once, in pieces of any size, and returned parts once more', async () => {
     const window = 3_600_000
     const grants = await Promise.all(
       Array.from({ length: 60 }, (_, index) => (counters[index % 3] as RedisCounter).take('rate', 100, window, 1 + (index % 7))),
@@ -61,7 +61,7 @@ describe.skipIf(REDIS === undefined)('a counter over Redis', () => {
     expect([...taken.values()].filter(amount => amount === 5).length).toBeGreaterThanOrEqual(4)
   })
 
-  test('hands out places, and takes them back', async () => {
+  test('grants slots, and takes them back', async () => {
     expect(await one().hold('places', 5, 3)).toEqual({ held: 3, left: 2 })
     expect(await two().hold('places', 5, 4)).toEqual({ held: 2, left: 0 })
     expect(await three().hold('places', 5, 1)).toEqual({ held: 0, left: 0 })

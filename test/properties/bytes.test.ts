@@ -158,7 +158,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       )
     })
 
-    test('a gateway says the same of bytes that come in pieces', { timeout: TIMEOUT }, async () => {
+    test('a gateway gives the same answer for bytes in pieces', { timeout: TIMEOUT }, async () => {
       const route = paths[from]
       if (route === undefined) throw new Error(`there is no route of ${from} that streams`)
       const model = `at-only_${to}`

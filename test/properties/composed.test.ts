@@ -122,7 +122,7 @@ for (const [pair, mapping] of composed) {
       })
 
     if (provider)
-      test('a stream makes up what the whole answer says', { timeout: TIMEOUT }, async () => {
+      test('a stream adds up to the whole answer', { timeout: TIMEOUT }, async () => {
         const whole = tame
           .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
           .map(value => provider.settle(value as Values))

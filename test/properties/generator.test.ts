@@ -38,7 +38,7 @@ describe('schemas of all kinds', () => {
     return fc.sample(arbitrary, { numRuns: 300, seed: 1 })
   }
 
-  test('a union that contradicts what stands beside it has only the branch that fits', () => {
+  test('a union that contradicts its neighbours has only the branch that fits', () => {
     const values = of({
       allOf: [{ properties: { by: { const: 'b' } } }],
       union: {

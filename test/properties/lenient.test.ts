@@ -104,7 +104,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   })
 }
 
-test("what is an application's own is not touched", () => {
+test("the application's own JSON is unchanged", () => {
   const own = { snake_case: null, one: { parts: {} }, type: 'string', number: '5', enum: 2, thought_signature: 'a-b_' }
   const request = {
     contents: [

@@ -71,7 +71,7 @@ describe('a bucket', () => {
     )
   })
 
-  test('keeps what is used where its limit changes', () => {
+  test('keeps its count when its limit changes', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1e6 }),
@@ -101,7 +101,7 @@ const events = fc.array(
 )
 
 describe('leases in one process', () => {
-  test('are conserved: what is left is the limit without what is held and what was used', () => {
+  test('are conserved: the remainder is the limit minus held and used amounts', () => {
     fc.assert(
       fc.property(events, fc.integer({ min: 1, max: 2000 }), fc.integer({ min: 1, max: 10 }), (events, tokens, places) => {
         const requests = new LocalRate('r', REQUESTS, 'x', 50, 1e9, 0)
@@ -160,7 +160,7 @@ describe('leases in one process', () => {
     )
   })
 
-  test('a reload finds what was used, and what is under way comes back to where it was taken', () => {
+  test('a reload keeps counts, and leases are returned to where they were taken', () => {
     const meters = new Meters(() => 0)
     const link = (inFlight: number, amount: number) =>
       meters.link(() => meters.of('key:a', 'this API key', { inFlight, requests: [{ amount, window: 1000 }] }))
@@ -361,7 +361,7 @@ describe('processes that share a limit', () => {
     )
   })
 
-  test('spend what was handed out in one period in no other', async () => {
+  test('spend the chunks of one period in no other', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),

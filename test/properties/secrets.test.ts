@@ -50,7 +50,7 @@ describe('a secret in a text', () => {
     )
   })
 
-  test('a short one, where it stands alone', () => {
+  test('a short one, by itself', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9]{1,3}$/), before, (secret, first) => {
         expect(left(redact(`${filler(first)} ${secret} ${filler(50)}`, hiding(secret)))).toBe('')
@@ -58,7 +58,7 @@ describe('a secret in a text', () => {
     )
   })
 
-  test('in base64, alone and among other bytes', () => {
+  test('in base64, by itself and among other bytes', () => {
     fc.assert(
       fc.property(
         secretOf(10),
@@ -76,7 +76,7 @@ describe('a secret in a text', () => {
     )
   })
 
-  test('both halves of what is an id and a key, and the token behind a scheme in a header', () => {
+  test('both halves of an id and a key, and the token after a scheme in a header', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9]{8,40}$/), fc.stringMatching(/^[A-Za-z0-9]{8,40}$/), before, (one, two, first) => {
         for (const target of [hiding(`${one}:${two}`), hiding(undefined, [`${one} ${two}`])])
@@ -118,7 +118,7 @@ describe('a secret in a value', () => {
     expect(redactValue({ id: 12345678 }, hiding('12345678'))).toEqual({ id: '***' })
   })
 
-  test('what is deeper than any error is not followed', () => {
+  test('values that are nested deeper than any error are not visited', () => {
     const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
     expect(JSON.stringify(redactValue(deep, hiding('secret'))).length).toBeLessThan(200)
   })

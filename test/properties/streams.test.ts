@@ -59,7 +59,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
       .map(value => provider.settle(value as Values))
 
-    test('an answer says what the provider said', { timeout: TIMEOUT }, async () => {
+    test("an answer has the provider's content", { timeout: TIMEOUT }, async () => {
       await holds(
         fc.property(whole, answer => {
           const fault = wrong(to, 'response', answer)

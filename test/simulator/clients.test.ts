@@ -56,7 +56,7 @@ describe('chat', () => {
     expect(final.choices.map(({ message }) => message.content)).toEqual([TEXT, TEXT])
   })
 
-  test('usage comes to who asked for it', async () => {
+  test('usage is reported if it is requested', async () => {
     const stream = await openai.chat.completions.create({ model: 'sim', messages, stream: true })
     for await (const chunk of stream) expect(chunk).not.toHaveProperty('usage')
   })

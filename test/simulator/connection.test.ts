@@ -170,7 +170,7 @@ test('a client that reads slowly gets all of it', async () => {
   expect(bytes).toBeGreaterThan(3_000_000)
 })
 
-test('what is recorded', async () => {
+test('recorded requests', async () => {
   const before = simulator.requests.length
   await fetch(`${simulator.url}/v1/messages?beta=true`, {
     method: 'POST',

@@ -33,14 +33,14 @@ const GOOD = [
 ]
 
 describe.each(asks)('$dialect', one => {
-  test.each(GOOD)('%s answers as the response schema says', async model => {
+  test.each(GOOD)('%s: the answer is valid by the response schema', async model => {
     const answer = await post(simulator.url, one, model)
     const body = (await answer.json()) as unknown
     expect(answer.status, JSON.stringify(body)).toBe(200)
     expect(wrong(one.dialect, 'response', body)).toBeUndefined()
   })
 
-  test.each([...GOOD, 'sim-crlf', 'sim-alive'])('%s streams as the event schema says', async model => {
+  test.each([...GOOD, 'sim-crlf', 'sim-alive'])('%s: the events are valid by the event schema', async model => {
     const answer = await post(simulator.url, one, model, true)
     expect(answer.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
     const found = events(await answer.text())
@@ -80,7 +80,7 @@ describe.each(asks)('$dialect', one => {
     }
   })
 
-  test('a request that is wrong is refused with what is wrong', async () => {
+  test('an invalid request is refused with the error', async () => {
     const answer = await fetch(simulator.url + one.path('sim', false), { method: 'POST', body: '{"model":"sim"}' })
     expect(answer.status).toBe(400)
     expect(await answer.json()).toMatchObject({ error: { message: expect.stringContaining('required') } })

@@ -79,7 +79,7 @@ describe('images', () => {
 })
 
 describe('audio', () => {
-  test('a file is of the length that the name says, always the same, and given in parts', async () => {
+  test('a file has the length in its name and always the same bytes, also in ranges', async () => {
     const speak = (range?: string) =>
       ask('POST', '/v1/audio/speech', { model: 'sim-200k', input: 'x', voice: 'v' }, range === undefined ? {} : { range })
     const whole = Buffer.from(await (await speak()).arrayBuffer())

@@ -75,7 +75,7 @@ answers:
     await simulator.close()
   })
 
-  test('that is wrong says where', async () => {
+  test('that is invalid is reported with the place', async () => {
     const path = write('wrong.yaml', 'match: { modell: x }\nanswers: { text: 1 }\n---\nmatch: { model: x }\nanswers: [{ pace: -1 }]\n')
     await expect(startSimulator({ scenarios: path })).rejects.toThrow(
       /wrong\.yaml:1:10 {2}.*"modell".*wrong\.yaml:2:18 .*wrong\.yaml:5:19 .*from 0 on/s,
@@ -160,7 +160,7 @@ error: { body: '{}' }
     await simulator.close()
   })
 
-  test('that is wrong says where', async () => {
+  test('that is invalid is reported with the place', async () => {
     const file = (answer: string, error: string): Record<string, string> => ({
       'simulator/x.yaml': `title: X\nsource: y\npaths: [POST /x]\nanswer: ${answer}\nerror: { ${error} }\n`,
     })
