@@ -7,7 +7,7 @@ export const EXIT = {
   findings: 1,
   /** The address cannot be listened on. */
   listen: 2,
-  /** Nothing can be served: the server library has no binary for this system, or the workers keep ending before they serve. */
+  /** The server library has no binary for this system. */
   platform: 3,
   /** The command line is wrong: an unknown option, a missing argument, an unknown name. */
   usage: 64,
@@ -17,6 +17,6 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.good, 'the command succeeded, without findings or with warnings only'],
   [EXIT.findings, 'there are findings: in the configuration, its data, the cases or the request'],
   [EXIT.listen, 'the address cannot be listened on'],
-  [EXIT.platform, 'nothing can be served: the server library has no binary for this system, or the workers keep ending before they serve'],
+  [EXIT.platform, 'the server library has no binary for this system'],
   [EXIT.usage, 'the command line is wrong: an unknown option, a missing argument, an unknown name'],
 ]

@@ -38,7 +38,7 @@ models:
   m: { targets: [{ upstream: one, model: theirs }, { upstream: two, model: claude, priority: 2 }] }
 `
 
-describe('what every command supports', () => {
+describe('what every command has', () => {
   test('--version, --help, and 64 for what cannot be meant', async () => {
     const folder = folderOf()
     expect(await sluice(['--version'], folder)).toEqual({
@@ -57,7 +57,7 @@ describe('what every command supports', () => {
     }
   })
 
-  test('--json on every command whose output a program may read', () => {
+  test('--json wherever a program may read what is said', () => {
     const reference = readFileSync(join(root, 'docs', 'reference', 'cli.md'), 'utf8').split(/^## sluice /m)
     const commands = reference.slice(1).filter(section => !section.includes('\nCommands:') || section.includes('  --json'))
     const without = commands.filter(section => !section.includes('--json')).map(section => section.split('\n')[0])
@@ -131,7 +131,7 @@ describe('sluice check', () => {
     expect(json(out).findings[0]?.severity).toBe('error')
   })
 
-  test('warns of probable mistakes, without quoting a secret', async () => {
+  test('warns of what is surely not meant, without a word of a secret', async () => {
     const guessed = sha256('password')
     const text = `keys:
   - { name: late, sha256: ${sha256('x1')}, expires: '2020-01-01T00:00:00Z' }
@@ -167,7 +167,7 @@ keys: []
     expect((await sluice(['check', '--strict'], folder)).code).toBe(1)
   })
 
-  test('warns of routes in which a pattern cannot look', async () => {
+  test('warns of routes that a pattern is for and cannot look at', async () => {
     const text = `${GATEWAY}relay: { files: { path: /files/*, upstream: one } }
 patterns:
   mail: { match: '@' }
@@ -178,7 +178,7 @@ patterns:
     expect(code).toBe(0)
     expect(places(out)).toEqual(['10:9 pattern/unseen'])
     expect(out).toContain('mail cannot look at what passes on relay.files')
-    // A dialect without the places of its texts.
+    // A dialect that does not say where its texts stand.
     writeFileSync(join(folder, 'gateway.yaml'), text.replace('relay:', 'max_output: 9000 #'))
     mkdirSync(join(folder, 'schemas', 'bare'), { recursive: true })
     for (const [name, value] of Object.entries({
@@ -195,7 +195,7 @@ patterns:
     ])
   })
 
-  test('looks for secrets, unless --no-env is given', async () => {
+  test('looks for secrets, unless it is told that none are there', async () => {
     const text = GATEWAY.replace('my-upstream-secret', '$SLUICE_TEST_UNSET_ONE').replace('other-upstream-secret', '{ file: nowhere.txt }')
     const folder = folderOf({ 'gateway.yaml': text })
     const { code, out } = await sluice(['check', '--json'], folder)
@@ -235,7 +235,7 @@ describe('sluice check --online', () => {
     return `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`
   }
 
-  test('distinguishes a working upstream from a wrong key, a wrong base, a wrong certificate, an unknown name and a closed port', async () => {
+  test('tells a good upstream from a wrong key, a wrong base, a certificate, a name and a closed port', async () => {
     const seen: (string | undefined)[] = []
     const good = await provider((request, response) => {
       seen.push(`${request.method} ${request.url} ${request.headers.authorization}`)
@@ -304,7 +304,7 @@ describe('sluice explain', () => {
     refused?: { status: number }
   }
 
-  test('shows route, key and targets in order, each with its request, and no secret', async () => {
+  test('tells route, key and targets in order, each with its request, and nothing of a secret', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, {}, BODY)
     expect(code).toBe(0)
@@ -323,7 +323,7 @@ describe('sluice explain', () => {
     expect(out).not.toMatch(/upstream-secret/)
   })
 
-  test('applies facts about models: the dialect that one prefers, and the input that another does not accept', async () => {
+  test('keeps to what is known of the models: the dialect that one prefers, and what another does not take', async () => {
     const folder = folderOf({
       'gateway.yaml': GATEWAY.replace('model: theirs', 'model: gpt-5.6-sol').replace(
         'model: claude,',
@@ -356,7 +356,7 @@ describe('sluice explain', () => {
     }
   })
 
-  test('shows a refusal as the client gets it, with exit code 1', async () => {
+  test('tells a refusal as the client gets it, with exit code 1', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     const of = async (args: string[], input: string): Promise<unknown[]> => {
       const { code, out } = await sluice(['explain', ...args, '--json'], folder, {}, input)
@@ -516,7 +516,7 @@ stream:
     expect(JSON.stringify(finding)).toContain('temperature')
   })
 
-  test('runs whole exchanges with patches, calls, patterns and relays, on real ports', async () => {
+  test('runs whole exchanges with what is patched, asked, sought and handed on, on real ports', async () => {
     const ask = (content: string): object => ({ model: 'm', messages: [{ role: 'user', content }] })
     const answer = (content: string, finish: string): object => ({
       id: 'c',
@@ -621,7 +621,7 @@ speaks:
     expect(bad.out).toContain('masked.cards: expected 2, was 1')
   })
 
-  test('runs scenarios: providers that fail, are slow, break off or cannot be reached', async () => {
+  test('runs scenarios: providers that fail, are slow, break off or are not there, and what the client gets', async () => {
     const scenarios = `# yaml-language-server: $schema=scenario.yaml
 name: who fails is followed by the next, in its own dialect
 client: { path: /v1/chat/completions, body: { model: m, messages: [{ role: user, content: Hi }] } }
@@ -684,7 +684,7 @@ sees: { status: 200 }
     expect(json(good.out).findings).toEqual([])
     expect(json(good.out)).toMatchObject({ ok: true, cases: 4, failed: 0, scenarios: [{}, {}, {}, { ok: true }] })
     expect(good.code).toBe(0)
-    // Differences in the client's answer, in calls, in the log, and calls that were not made: each at its place.
+    // What the client sees, what each provider saw, the log, and calls that there were none of: each at its place.
     const wrong = scenarios
       .replace('model: theirs', 'model: ours')
       .replace('x-nothing: null', 'x-request-id: /^abc$/')
@@ -692,13 +692,13 @@ sees: { status: 200 }
       .replace('attempts: 2', 'attempts: 3')
       .replace('sees: { path: /v1/messages }\n', 'sees: { path: /v1/messages, method: PUT }\n')
       .replace('sees: { status: 401 }', 'sees: { status: 200 }\nupstream: [{ sees: { path: /v9/v1/chat/completions }, answers: {} }]')
-    // Invalid scenarios, also in their own `gateway`; and unknown names.
+    // What no scenario can be, also in the gateway that one brings along; and names of nothing.
     const unread = scenarios.replace('status: 503', 'state: 503')
     const unknown = scenarios
       .replace('unreachable: [one]', 'unreachable: [oen]')
       .replace('provider: openai, base: /v9', 'provider: opnai, base: /v9')
       .replace('client: { path', 'client: { key: you, key_in: berer, path')
-    // A leaked secret is found, but not quoted.
+    // A secret that comes out is found, and not told.
     const leaking = scenarios
       .replace('key: rich', 'key: poor')
       .replace('text: Hello', 'text: secret-of-two')
@@ -726,7 +726,7 @@ sees: { status: 200 }
     ])
   })
 
-  test('runs the built-in cases with --all, without a checkout', async () => {
+  test('runs the built-in cases where it is asked to, without a checkout', async () => {
     const { code, out } = await sluice(['test', '--all', '--mapping', 'rerank-to-jina_rerank'], folderOf())
     expect(code).toBe(0)
     expect(out).toMatch(/^ok\s+rerank-to-jina_rerank: \d+ cases$/m)

@@ -1,4 +1,4 @@
-// Commands that read files of other gateways, and commands that compare or correct our own files.
+// Other gateways' files, and changes of our own, as the commands tell of them.
 
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -152,7 +152,7 @@ describe('sluice import', () => {
     expect(await sluice(['check', '--no-env'], folder)).toMatchObject({ code: 0, err: '' })
   })
 
-  test('an unknown file is refused, with exit code 64', async () => {
+  test('what is none of theirs is refused, with exit code 64', async () => {
     const folder = folderOf({ 'other.yaml': 'a: [', 'empty.yaml': '[]' })
     for (const args of [
       ['import', 'kong', 'x'],
@@ -173,7 +173,7 @@ models:
   apple: { targets: [{ upstream: one }], price: { input: 1, output: 2 } }
 ${more}`
 
-test('sluice diff explains a change: routes, targets, permissions, prices, fields', async () => {
+test('sluice diff tells what a change means: routes, targets, rights, prices, fields', async () => {
   const folder = folderOf({
     'old/gateway.yaml': file(''),
     'new/gateway.yaml': file('  avocado: { targets: [{ upstream: one, model: x }] }')
@@ -195,7 +195,7 @@ test('sluice diff explains a change: routes, targets, permissions, prices, field
   expect(await sluice(['diff', 'old', 'nowhere'], folder)).toMatchObject({ code: 1, err: expect.stringContaining('file/missing') })
 })
 
-test('sluice diff shows changes of calls, patterns, relays, parameters and dialects', async () => {
+test('sluice diff tells what is done on the way, what is handed on, and what of parameters and dialects has changed', async () => {
   const head = 'listen: 127.0.0.1:0\nkeys: [{ name: me, value: $ME_KEY }]\n'
   const provider = (a: number): string => `title: Mine
 source: https://docs.example.com/chat
@@ -262,7 +262,7 @@ max_output: 5000
 })
 
 describe('sluice use --write', () => {
-  test('adds settings to the existing ones, and no key', async () => {
+  test('writes settings beside what is there, and no key', async () => {
     const folder = folderOf({
       'gateway.yaml': file('').replace('127.0.0.1:0', '127.0.0.1:7000'),
       'home/.claude/settings.json': '{ "theme": "dark", "env": { "OTHER": "1" } }',
@@ -346,7 +346,7 @@ models: { m: { targets: [{ upstream: up, model: sim }] } }
     await simulator.close()
   })
 
-  test('an exchange without a mapping, or a refused one, writes no case', async () => {
+  test('what uses no mapping, and what is refused, leaves nothing', async () => {
     const folder = folderOf({ 'gateway.yaml': file('').replace('$ONE_KEY', 'none').replace('$ME_KEY', 'a-key-of-mine') })
     const ask = (model: string): Promise<Ended> =>
       sluice(
@@ -362,7 +362,7 @@ models: { m: { targets: [{ upstream: up, model: sim }] } }
 })
 
 describe('sluice check --fix', () => {
-  test('corrects a word that is one letter off, and a variable without its $, in the file and its overlay', async () => {
+  test('mends what is one letter off, and a variable without its $, in the file and its overlay', async () => {
     const wrong = `listen: 127.0.0.1:0
 keyss: [{ name: me, value: $ME_KEY }]
 upstreams:
@@ -393,7 +393,7 @@ models:
     )
   })
 
-  test('does not change ambiguous, unknown or correct words', async () => {
+  test('leaves alone what could mean two things, or nothing that is known, and what is in order', async () => {
     const wrong = file('').replace('provider: openai', 'provider: nobody')
     const folder = folderOf({ 'gateway.yaml': wrong })
     expect(await sluice(['check', '--no-env', '--fix'], folder)).toMatchObject({ code: 1, err: expect.stringContaining('names/provider') })

@@ -1,4 +1,4 @@
-// One error in the data at a time: the finding, and its exact place.
+// One thing wrong with the data at a time: what is found, and exactly where.
 
 import { describe, expect, test } from 'vitest'
 import { type Fixture, fixture, withDialects } from './fixture.js'
