@@ -6,11 +6,12 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { Logger } from 'pino'
 import type { Actor } from '../audit.js'
 import { Problem } from '../problem.js'
-import { type Keeper, StoreUnreachable } from '../store/keeper.js'
+import type { Keeper } from '../store/keeper.js'
 import type { Store } from '../store/store.js'
 import type { ApiDocument } from './document.js'
-import type { Handlers } from './handlers/handler.js'
-import { Repeats } from './repeats.js'
+import { answerError, sendProblem } from './errors.js'
+import type { Handler, Handlers } from './handlers/handler.js'
+import { IdempotentWrites } from './idempotency.js'
 import { actorOf } from './tokens.js'
 
 export interface AdminOptions {
@@ -30,6 +31,11 @@ const FIRST = 'tokens.first'
 const NOBODY: Actor = { name: 'first', via: 'link', role: 'none' }
 
 const OWNER: Actor = { name: 'owner', via: 'socket', role: 'owner' }
+
+/** Identifies the actor of a request. Throws if it has no valid token. */
+type Authenticate = (request: FastifyRequest, store: Store) => Promise<Actor>
+
+type Authorized = FastifyRequest & { actor: Actor }
 
 export interface Admin {
   /** The URL of the network address beside the socket. */
@@ -70,48 +76,66 @@ async function byToken(request: FastifyRequest, store: Store): Promise<Actor> {
   return actor
 }
 
-function build(options: AdminOptions, who: (request: FastifyRequest, store: Store) => Promise<Actor>): FastifyInstance {
-  const { api, handlers, keeper, log } = options
-  const repeats = new Repeats()
+function build(options: AdminOptions, who: Authenticate): FastifyInstance {
+  const { api, handlers, log } = options
+  const writes = new IdempotentWrites()
   const app = Fastify({ bodyLimit: LARGEST_BODY, forceCloseConnections: true })
   // Numbers and booleans of a query are texts; those of a body have their own types.
   const [texts, bodies] = [true, false].map(coerceTypes => new Ajv2020({ coerceTypes, useDefaults: true, allErrors: true, strict: false }))
   app.setValidatorCompiler(({ schema, httpPart }) => atFirstUse((httpPart === 'body' ? bodies : texts) as Ajv2020, schema as object))
-  app.setErrorHandler((error: FastifyError | Problem, request, reply) => answerProblem(error, request, reply, log))
+  app.setErrorHandler((error: FastifyError | Problem, request, reply) => answerError(error, request, reply, log))
   app.setNotFoundHandler((_request, reply) =>
     sendProblem(reply, new Problem(404, 'not_found', 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.')),
   )
   for (const { id, method, url, schema } of api.operations) {
     const handler = handlers[id]
     if (handler === undefined) throw new Error(`the operation ${id} has no handler`)
+    const isRepeatable = method === 'POST' && id !== FIRST
     app.route({
       method,
       url,
       schema,
       // Before the body is read: without permission there is no detail about it.
       onRequest: async request => {
-        // Whoever has the link has no token yet.
-        const actor = id === FIRST ? NOBODY : await who(request, keeper.get())
-        if (id !== FIRST && !api.may(actor.role, id)) throw new Problem(403, 'role', `The role ${actor.role} does not permit ${id}.`)
-        ;(request as FastifyRequest & { actor: Actor }).actor = actor
+        ;(request as Authorized).actor = await authorize(id, request, options, who)
       },
-      handler: async (request, reply) => {
-        const { actor } = request as FastifyRequest & { actor: Actor }
-        const run = async (): Promise<unknown> => handler({ store: keeper.get(), actor, request, reply })
-        const key = request.headers['idempotency-key']
-        if (method !== 'POST' || id === FIRST || typeof key !== 'string' || key === '') return run()
-        const asked = JSON.stringify([request.url, request.body])
-        const { status, body, isRepeat } = await repeats.once(`${actor.via} ${actor.name}\n${key}`, asked, async () => {
-          const result = await run()
-          return { status: reply.statusCode, body: result }
-        })
-        if (isRepeat) reply.header('idempotent-replayed', 'true')
-        reply.code(status)
-        return body
-      },
+      handler: (request, reply) =>
+        execute(handler, { request: request as Authorized, reply, writes: isRepeatable ? writes : undefined }, options),
     })
   }
   return app
+}
+
+/** Identifies the actor. Throws if it may not call the operation. */
+async function authorize(id: string, request: FastifyRequest, { api, keeper }: AdminOptions, who: Authenticate): Promise<Actor> {
+  // Whoever has the link has no token yet.
+  if (id === FIRST) return NOBODY
+  const actor = await who(request, keeper.get())
+  if (!api.may(actor.role, id)) throw new Problem(403, 'role', `The role ${actor.role} does not permit ${id}.`)
+  return actor
+}
+
+interface Execution {
+  request: Authorized
+  reply: FastifyReply
+  /** Undefined for an operation that an `Idempotency-Key` does not apply to. */
+  writes: IdempotentWrites | undefined
+}
+
+/** Runs a handler; a write with an `Idempotency-Key` only once. */
+async function execute(handler: Handler, { request, reply, writes }: Execution, { keeper }: AdminOptions): Promise<unknown> {
+  const { actor } = request
+  const run = async (): Promise<unknown> => handler({ store: keeper.get(), actor, request, reply })
+  const key = request.headers['idempotency-key']
+  if (writes === undefined || typeof key !== 'string' || key === '') return run()
+  const content = JSON.stringify([request.url, request.body])
+  const { status, body, isRepeat } = await writes.once(`${actor.via} ${actor.name}\n${key}`, content, async () => {
+    const result = await run()
+    return { status: reply.statusCode, body: result }
+  })
+  if (isRepeat) reply.header('idempotent-replayed', 'true')
+  reply.code(status)
+  return body
 }
 
 interface Validator {
@@ -132,42 +156,4 @@ function atFirstUse(ajv: Ajv2020, schema: object): Validator {
     { errors: null },
   )
   return validate
-}
-
-function answerProblem(error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply, log: Logger): FastifyReply {
-  if (error instanceof Problem) return sendProblem(reply, error)
-  if (error instanceof StoreUnreachable || isConnectionFailure(error))
-    return sendProblem(reply.header('retry-after', '1'), new Problem(503, 'store_away', 'The store is unreachable.'))
-  const { validation } = error
-  if (validation !== undefined) {
-    const [first] = validation
-    const missing = (first?.params as { missingProperty?: string } | undefined)?.missingProperty
-    const unknown = (first?.params as { additionalProperty?: string } | undefined)?.additionalProperty
-    const field = [...(first?.instancePath ?? '').split('/').slice(1), ...(missing ? [missing] : []), ...(unknown ? [unknown] : [])].join(
-      '.',
-    )
-    return sendProblem(
-      reply,
-      new Problem(422, 'invalid', `${error.validationContext ?? 'The request'}: ${field} ${first?.message ?? 'is wrong'}.`, field),
-    )
-  }
-  const status = error.statusCode ?? 500
-  if (status < 500) return sendProblem(reply, new Problem(status, 'invalid', error.message))
-  log.error({ method: request.method, path: request.routeOptions.url, cause: error.message }, 'the admin API failed')
-  return sendProblem(reply, new Problem(500, 'internal', 'Internal error; the log of the gateway contains the reason.'))
-}
-
-/** The error codes of Node and Postgres for an unreachable database. */
-function isConnectionFailure(error: Error & { code?: string }): boolean {
-  return (
-    /^(ECONN|ENOENT$|EPIPE$|ETIMEDOUT$|57P0|08)/.test(error.code ?? '') ||
-    /connection (terminated|timeout)|timeout exceeded when trying to connect/i.test(error.message)
-  )
-}
-
-function sendProblem(reply: FastifyReply, { status, code, message, field }: Problem): FastifyReply {
-  return reply
-    .code(status)
-    .type('application/problem+json')
-    .send(JSON.stringify({ type: 'about:blank', status, title: message, code, ...(field !== undefined && { field }) }))
 }

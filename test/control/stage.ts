@@ -65,7 +65,10 @@ const NOBODY: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED'])
 async function startInstance(simulator: string, file: Record<string, unknown>, folder: string): Promise<Instance> {
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'gateway.yaml')
-  const models = ['sim', 'sim-200-20ms', 'sim-20-20ms', 'sim-error-500'].map(name => [name, { targets: [{ upstream: 'up', model: name }] }])
+  const models = ['sim', 'sim-200-20ms', 'sim-5000-20ms', 'sim-20-20ms', 'sim-error-500'].map(name => [
+    name,
+    { targets: [{ upstream: 'up', model: name }] },
+  ])
   writeFileSync(
     config,
     dump({

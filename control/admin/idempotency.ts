@@ -1,4 +1,4 @@
-// Repeatable writes: an `Idempotency-Key` identifies one, and a repetition gets the first answer.
+// Idempotent writes: an `Idempotency-Key` identifies a write, and a repetition of it gets the first answer.
 
 import { sha256Of } from '../keys/secret.js'
 import { Problem } from '../problem.js'
@@ -17,7 +17,7 @@ interface Done {
 const REMEMBERED = 3_600_000
 const MOST = 1_000
 
-export class Repeats {
+export class IdempotentWrites {
   private readonly done = new Map<string, Done>()
 
   /**

@@ -1,0 +1,41 @@
+// Errors of the admin API as answers (RFC 9457).
+
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { Problem } from '../problem.js'
+import { StoreUnreachable } from '../store/keeper.js'
+
+export function answerError(error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply, log: Logger): FastifyReply {
+  if (error instanceof Problem) return sendProblem(reply, error)
+  if (error instanceof StoreUnreachable || isConnectionFailure(error))
+    return sendProblem(reply.header('retry-after', '1'), new Problem(503, 'store_away', 'The store is unreachable.'))
+  if (error.validation !== undefined) return sendProblem(reply, invalid(error))
+  const status = error.statusCode ?? 500
+  if (status < 500) return sendProblem(reply, new Problem(status, 'invalid', error.message))
+  log.error({ method: request.method, path: request.routeOptions.url, cause: error.message }, 'the admin API failed')
+  return sendProblem(reply, new Problem(500, 'internal', 'Internal error; the log of the gateway contains the reason.'))
+}
+
+/** The first violation of the document's schema, with the path of the field. */
+function invalid({ validation, validationContext }: FastifyError): Problem {
+  const first = validation?.[0]
+  const { missingProperty, additionalProperty } = (first?.params ?? {}) as { missingProperty?: string; additionalProperty?: string }
+  const path = (first?.instancePath ?? '').split('/').slice(1)
+  const field = [...path, ...(missingProperty ? [missingProperty] : []), ...(additionalProperty ? [additionalProperty] : [])].join('.')
+  return new Problem(422, 'invalid', `${validationContext ?? 'The request'}: ${field} ${first?.message ?? 'is wrong'}.`, field)
+}
+
+/** The error codes of Node and Postgres for an unreachable database. */
+function isConnectionFailure(error: Error & { code?: string }): boolean {
+  return (
+    /^(ECONN|ENOENT$|EPIPE$|ETIMEDOUT$|57P0|08)/.test(error.code ?? '') ||
+    /connection (terminated|timeout)|timeout exceeded when trying to connect/i.test(error.message)
+  )
+}
+
+export function sendProblem(reply: FastifyReply, { status, code, message, field }: Problem): FastifyReply {
+  return reply
+    .code(status)
+    .type('application/problem+json')
+    .send(JSON.stringify({ type: 'about:blank', status, title: message, code, ...(field !== undefined && { field }) }))
+}
