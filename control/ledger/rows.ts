@@ -5,7 +5,7 @@ import { DAY, FLAG_ESTIMATED, FLAG_HEDGED, FLAG_MIRROR, FLAG_STREAM, HOUR, RARE_
 import type { NameKind } from '../store/names.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums } from '../store/tables.js'
-import type { Pricing } from './price.js'
+import type { Price, Pricing } from './price.js'
 import type { ExchangeRecord } from './record.js'
 
 /** A row, and its detail if it has one. */
@@ -16,89 +16,87 @@ export interface Entry {
   spending?: { accounts: readonly string[]; holder: string } | undefined
 }
 
-/** Characters of a name that a client chose. */
+/** Characters of a text that a client may have chosen. */
 const LONGEST = 256
-
-type Named = readonly [NameKind, string] | undefined
 
 const orNull = (value: number | undefined): number | null => value ?? null
 const whole = (value: number | undefined): number | null => (value === undefined ? null : Math.round(value))
 
+/** The columns that refer to texts by their ids: the kind of each text, and the text of a record. */
+const NAMED = {
+  key: ['key', ({ key }) => key],
+  team: ['team', ({ team }) => team],
+  grp: ['group', ({ group }) => group],
+  end_user: ['end_user', ({ endUser }) => endUser],
+  session: ['session', ({ session }) => session],
+  tags: ['tags', tagsOf],
+  model: ['model', ({ model }) => model],
+  target: ['target', ({ target }) => target],
+  route: ['route', ({ route }) => route],
+  dialect: ['dialect', ({ dialect }) => dialect],
+  upstream_dialect: ['dialect', ({ upstreamDialect }) => upstreamDialect],
+  error: ['error', ({ error }) => error],
+  price_set: ['price_set', (_record, price) => price?.set],
+  purse: ['purse', ({ accounts }) => accounts],
+  region: ['region', ({ region }) => region],
+  facts: ['facts', ({ facts }) => facts],
+} as const satisfies Partial<Record<keyof LedgerTable, readonly [NameKind, TextOf]>>
+
+type TextOf = (record: ExchangeRecord, price: Price | undefined) => string | undefined
+type NamedColumn = keyof typeof NAMED
+
+const NAMED_COLUMNS = Object.keys(NAMED) as NamedColumn[]
+
 /** Makes rows of records; names that are new are added to the store. */
 export async function rowsOf(records: readonly ExchangeRecord[], store: Store, pricing: Pricing): Promise<Entry[]> {
   const prices = records.map(pricing)
-  const asked: Named[] = []
-  const name = (kind: NameKind, text: string | undefined): void => {
-    asked.push(text === undefined || text === '' ? undefined : [kind, text.slice(0, LONGEST)])
-  }
+  const texts: (readonly [NameKind, string] | undefined)[] = []
   records.forEach((record, index) => {
-    name('key', record.key)
-    name('team', record.team)
-    name('group', record.group)
-    name('end_user', record.endUser)
-    name('session', record.session)
-    name('tags', tagsOf(record))
-    name('model', record.model)
-    name('target', record.target)
-    name('route', record.route)
-    name('dialect', record.dialect)
-    name('dialect', record.upstreamDialect)
-    name('error', record.error)
-    name('price_set', prices[index]?.set)
-    asked.push(record.accounts === undefined ? undefined : ['purse', record.accounts])
-    name('region', record.region)
-    name('facts', record.facts)
+    for (const column of NAMED_COLUMNS) texts.push(namedText(column, record, prices[index]))
   })
-  const ids = await store.names.idsOf(asked)
-  let at = 0
+  const ids = await store.names.idsOf(texts)
+  let place = 0
   return records.map((record, index) => {
-    const next = (): number | null => ids[at++] as number | null
-    const price = prices[index]
-    return {
-      row: {
-        id: record.id,
-        at: record.at,
-        key: next(),
-        team: next(),
-        grp: next(),
-        end_user: next(),
-        session: next(),
-        tags: next(),
-        model: next(),
-        target: next(),
-        route: next(),
-        dialect: next(),
-        upstream_dialect: next(),
-        error: next(),
-        price_set: next(),
-        purse: next(),
-        region: next(),
-        facts: next(),
-        ...rareOf(record),
-        status: record.status,
-        ended: record.ended,
-        flags:
-          (record.isStream ? FLAG_STREAM : 0) +
-          (record.isEstimated ? FLAG_ESTIMATED : 0) +
-          (record.isMirror ? FLAG_MIRROR : 0) +
-          (record.isHedged ? FLAG_HEDGED : 0),
-        input: whole(record.input),
-        output: whole(record.output),
-        cached: whole(record.cached),
-        cache_write: whole(record.cacheWrite),
-        reasoning: whole(record.reasoning),
-        cost: orNull(price?.cost),
-        charge: orNull(price?.charge),
-        attempts: record.attempts,
-        first_token_ms: whole(record.firstToken),
-        total_ms: Math.round(record.total),
-        bytes_in: record.bytesIn,
-        bytes_out: record.bytesOut,
-      },
-      detail: detailOf(record),
-      spending: spendingOf(record),
-    }
+    const names = {} as Record<NamedColumn, number | null>
+    for (const column of NAMED_COLUMNS) names[column] = ids[place++] as number | null
+    return { row: rowOf(record, names, prices[index]), detail: detailOf(record), spending: spendingOf(record) }
   })
+}
+
+/** A text in a column, cut if a client may have chosen it. */
+function namedText(column: NamedColumn, record: ExchangeRecord, price: Price | undefined): readonly [NameKind, string] | undefined {
+  const [kind, textOf] = NAMED[column]
+  const text = textOf(record, price)
+  if (text === undefined || text === '') return undefined
+  return [kind, column === 'purse' ? text : text.slice(0, LONGEST)]
+}
+
+function rowOf(record: ExchangeRecord, names: Record<NamedColumn, number | null>, price: Price | undefined): LedgerTable {
+  return {
+    id: record.id,
+    at: record.at,
+    ...names,
+    ...rareOf(record),
+    status: record.status,
+    ended: record.ended,
+    flags:
+      (record.isStream ? FLAG_STREAM : 0) +
+      (record.isEstimated ? FLAG_ESTIMATED : 0) +
+      (record.isMirror ? FLAG_MIRROR : 0) +
+      (record.isHedged ? FLAG_HEDGED : 0),
+    input: whole(record.input),
+    output: whole(record.output),
+    cached: whole(record.cached),
+    cache_write: whole(record.cacheWrite),
+    reasoning: whole(record.reasoning),
+    cost: orNull(price?.cost),
+    charge: orNull(price?.charge),
+    attempts: record.attempts,
+    first_token_ms: whole(record.firstToken),
+    total_ms: Math.round(record.total),
+    bytes_in: record.bytesIn,
+    bytes_out: record.bytesOut,
+  }
 }
 
 type Rare = Pick<LedgerTable, (typeof RARE_METERS)[number]>
