@@ -71,7 +71,7 @@ export const SUMS: readonly (keyof Sums)[] = [
 ]
 
 /**
- * The rollups and the columns that each is grouped by, the smallest first except `hour`; 0 stands for a missing value. A query
+ * The rollups and the columns that each is grouped by, those by day first, and of each unit the smallest first; 0 stands for a missing value. A query
  * reads the first one that has all of its names: see docs/decisions/0030-rollups-by-what-is-asked.md.
  */
 export const ROLLUPS = {
@@ -80,6 +80,7 @@ export const ROLLUPS = {
   day_team: ['day', 'team', 'grp', 'model', 'target', 'route', 'region', 'part'],
   day_key: ['day', 'key', 'team', 'grp', 'part'],
   day_all: ['day', 'key', 'team', 'grp', 'model', 'target', 'route', 'tags', 'region', 'part'],
+  hour_model: ['hour', 'model', 'target', 'part'],
   hour: ['hour', 'key', 'model', 'target', 'part'],
 } as const
 

@@ -10,6 +10,7 @@ import { meters } from './migrations/0005-meters.js'
 import { teams } from './migrations/0006-teams.js'
 import { dayTeam } from './migrations/0007-day-team.js'
 import { pivots } from './migrations/0008-pivots.js'
+import { hourModel } from './migrations/0009-hour-model.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0001-first': first,
@@ -20,6 +21,7 @@ const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0006-teams': teams,
   '0007-day-team': dayTeam,
   '0008-pivots': pivots,
+  '0009-hour-model': hourModel,
 }
 
 /** A schema that this code cannot use, as a sentence for the operator. */

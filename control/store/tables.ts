@@ -172,6 +172,13 @@ export interface Sums {
   ms_sum: number
 }
 
+export interface HourModelTable extends Sums {
+  hour: number
+  model: number
+  target: number
+  part: number
+}
+
 export interface HourTable extends Sums {
   hour: number
   key: number
@@ -291,6 +298,7 @@ export interface Tables {
   account: AccountTable
   share: ShareTable
   open: OpenTable
+  hour_model: HourModelTable
   hour: HourTable
   day_model: DayModelTable
   day_user: DayUserTable

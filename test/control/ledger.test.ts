@@ -349,6 +349,7 @@ onEachEngine(make => {
       const range = { from: (day - 200) * DAY, to: Date.now() + DAY, key: undefined, model: undefined, limit: 10 }
       expect(await usage(again, { ...range, by: ['key', 'model'] })).toMatchObject([{ key: 'k1', model: 'm1', n: 8, input: 20 }])
       expect(await usage(again, { ...range, by: ['key'] })).toMatchObject([{ key: 'k1', n: 8 }])
+      expect(await usage(again, { ...range, by: ['hour', 'model'] })).toMatchObject([{ model: 'm1', n: 1, input: 10 }])
       expect(await usage(again, { ...range, by: ['end_user'] })).toMatchObject([{ end_user: null, n: 8 }])
       await add(again, [record(old.at)])
       expect((await verifyLedger(again)).differences).toEqual({})
