@@ -95,6 +95,7 @@ describe('a half of a dialect', () => {
       thinking: [[undefined], [{ effort: 'xhigh' }], [{ summary: 'auto' }], [{ effort: 'low', summary: 'none' }]],
       form: [{}, { type: 'text' }, { type: 'json_object' }, { type: 'json_schema', name: 'a', schema: {}, strict: true }],
     },
+    ollama_ask: { thinking: [[undefined], [true], [false], ['high'], ['odd']], form: [undefined, 'json', {}] },
   }
   for (const kind of ['thinking', 'form'] as const) {
     for (const part of having(`read_${kind}`)) {

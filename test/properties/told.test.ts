@@ -79,7 +79,7 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'disable_parallel_tool_use':
       return !tools(body) || (last === 'function_call' && body.tool_choice !== undefined) || value === true || value === 'auto'
     case 'top_logprobs':
-      return holder.logprobs !== true
+      return value === 0 || holder.logprobs !== true
     case 'logprobs':
       return value === 0 || holder.responseLogprobs !== true
     case 'top_n':
