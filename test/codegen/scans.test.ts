@@ -8,7 +8,6 @@ import { readProject } from '../../codegen/read/project.js'
 import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
 
 const PARTS = 'a request is cut into 64 parts at most'
-const CHOICES = 'once, when the stream has ended, for each of 128 choices at most'
 
 const known: Readonly<Record<string, string>> = {
   'batch_embed_contents-to-cohere_embed split: $whole.requests': PARTS,
@@ -18,7 +17,6 @@ const known: Readonly<Record<string, string>> = {
   'engine_embeddings-to-batch_embed_contents split: $whole.requests': PARTS,
   'engine_embeddings-to-cohere_embed split: $whole.input': PARTS,
   'engine_embeddings-to-cohere_embed split: $whole.requests': PARTS,
-  'generate-to-chat stream, the end has parts, the reasons and the counts (G5): $state.texts': CHOICES,
 }
 
 type Expression = [where: string, text: string, isRepeated: boolean]
