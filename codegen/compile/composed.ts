@@ -94,6 +94,9 @@ type Scope = ReadonlyMap<string, Bound>
 
 const NONE: Scope = new Map()
 
+/** What an object literal has under a name that it does not have: it comes from no field. */
+const NOTHING: Bound = { node: { type: 'string', value: '' }, scope: NONE }
+
 /**
  * For each member that a mapping's request makes: the client's fields that it comes from, as paths without lists. A member
  * is left out if the whole request is used for it.
@@ -256,9 +259,9 @@ function memberOf(variable: string, names: readonly string[], scope: Scope): Bou
     return first && { node: { type: 'path', steps: [first, ...rest] }, scope: NONE }
   }
   if (node.type === 'variable') return memberOf(node.value, names, known.scope)
-  const pair =
-    node.type === 'unary' && node.value === '{' ? node.lhs.find(([key]) => key.type === 'string' && key.value === names[0]) : undefined
-  return pair && { node: pair[1], scope: known.scope }
+  if (node.type !== 'unary' || node.value !== '{' || node.lhs.some(([key]) => key.type !== 'string')) return undefined
+  const pair = node.lhs.find(([key]) => key.type === 'string' && key.value === names[0])
+  return pair ? { node: pair[1], scope: known.scope } : NOTHING
 }
 
 function ofCarry(name: string | undefined, carried: Made, found: Set<string>): boolean {
