@@ -8,6 +8,7 @@ import type { Entry, FormatData, MappingData, Project, RouteData } from '../read
 import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
+import { checkSteps } from './steps.js'
 import { checkTexts } from './texts.js'
 
 export function checkProject(project: Project): void {
@@ -77,6 +78,7 @@ export function checkProject(project: Project): void {
       if (!project.parts.has(part)) unknown(document, ['uses', index], 'part', part, project.parts.keys())
     })
     checkFunctions(mapping, project)
+    if (!project.settled.has(document)) checkSteps(mapping, project)
     const [from, to] = name.split('-to-')
     for (const dialect of [from, to]) {
       if (dialect === undefined || !dialects.has(dialect)) unknown(document, [], 'dialect', dialect ?? name, formats.keys())

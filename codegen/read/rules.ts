@@ -361,7 +361,7 @@ export const RULES: readonly Rule[] = [
   error('mapping/define', 'Every definition is a function.', "define: { twice: '$x * 2' }", "Write it as `'function($x) { … }'`."),
   error(
     'mapping/on',
-    'The kinds in `on` can occur: `done` stands alone and outside of loops, and other kinds need a provider whose events have kinds.',
+    'The kinds in `on` can occur: the schema of the provider’s events has them, and the loop around the step is for them. `done` stands alone and outside of loops.',
     'on: [done, message_start]',
     'Write a step for `done` alone, or use `when:`.',
   ),
@@ -370,6 +370,12 @@ export const RULES: readonly Rule[] = [
     'A step does not read the old value of a list or an object that it adds to: each event would copy it, and a long stream cost the square of its length.',
     '{ set: \'{ "seen": $append($state.seen, [text]) }\', emit: \'{ "n": $count($was.seen) }\' }',
     'Read `$state`, which has what was added: `$count($state.seen) - 1`.',
+  ),
+  error(
+    'mapping/when',
+    'The condition of a stream step can be true.',
+    "steps: [{ name: text begins, when: 'false', emit: '{}' }]",
+    'Correct the condition, or remove the step.',
   ),
   error(
     'mapping/tell',
