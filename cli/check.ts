@@ -2,14 +2,16 @@
 
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { DataError } from '../codegen/read/findings.js'
+import { DataError, type Finding } from '../codegen/read/findings.js'
 import { parseYaml } from '../codegen/read/yaml.js'
+import { readConfig } from './config/config.js'
 import { type CommandResult, count, UsageError } from './output.js'
 import { rootsOf } from './overlay.js'
+import { loadPlan } from './plan.js'
 import { type OpenState, prepare } from './prepare.js'
 import { fillSecrets } from './secrets.js'
 import { openState } from './state/state.js'
-import { warningsIn } from './warnings.js'
+import { warningsIn, warningsOfFile } from './warnings.js'
 
 export interface CheckOptions {
   /** Whether to read secrets. */
@@ -29,10 +31,10 @@ export async function check(path: string, options: CheckOptions): Promise<Comman
   if (options.online && options.env === false) throw new UsageError('--online needs the secrets that --no-env does not read.')
   if (options.store && options.env === false) throw new UsageError('--store may need the secrets that --no-env does not read.')
   if (options.env === false) fillSecrets(config)
-  const prepared = await prepare(config, alone).catch((error: unknown) => {
-    if (options.env !== false || !(error instanceof DataError)) throw error
-    const rest = error.findings.filter(({ rule }) => rule !== 'secret/file')
-    if (rest.length > 0) throw new DataError(rest)
+  const prepared = await prepare(config, alone).catch(async (error: unknown) => {
+    if (!(error instanceof DataError)) throw error
+    const rest = options.env === false ? error.findings.filter(({ rule }) => rule !== 'secret/file') : error.findings
+    if (rest.length > 0) throw new DataError([...rest, ...(await warningsBeside(config))])
     return undefined
   })
   // Everything is valid except for secret files that are elsewhere.
@@ -68,6 +70,12 @@ export async function check(path: string, options: CheckOptions): Promise<Comman
   } finally {
     await snapshot.close()
   }
+}
+
+/** The warnings about a file with errors, as far as they need nothing else. */
+async function warningsBeside(config: string): Promise<Finding[]> {
+  const { documents, loaded } = await readConfig(config, await loadPlan(undefined), config)
+  return loaded === undefined ? [] : warningsOfFile(documents, loaded.gateway)
 }
 
 /** The configuration in a folder, if a folder is given. */

@@ -1,13 +1,14 @@
 // Prepares a configuration for serving: the overlay's plan and the configuration, linked.
 
 import { dirname, resolve } from 'node:path'
+import { DataError, type Finding } from '../codegen/read/findings.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { type Lists, withLists } from './account-lists.js'
-import { type Loaded, loadConfig, type ReadOptions } from './config/config.js'
+import { type Loaded, loadConfig, type ReadOptions, readConfig } from './config/config.js'
 import { compileExpressions } from './config/expressions.js'
 import { documentsOf } from './documents.js'
-import { importPlan, locatePlan } from './plan.js'
+import { importPlan, loadPlan, locatePlan } from './plan.js'
 import { openState, type State } from './state/state.js'
 
 /** A valid configuration, as processes exchange it: the address of its plan's module, and its folder. */
@@ -23,8 +24,23 @@ export type OpenState = (at: string | undefined) => Promise<State>
  * meanwhile.
  */
 export async function read(config: string, isServing = false, options: ReadOptions = {}): Promise<Good> {
-  const address = await locatePlan(config, isServing)
+  const address = await locatePlan(config, isServing).catch(async error => {
+    if (!(error instanceof DataError)) throw error
+    throw new DataError([...error.findings, ...(await findingsWithoutOverlay(config, options))])
+  })
   return { ...(await loadConfig(config, await importPlan(address), config, options)), plan: address, folder: dirname(resolve(config)) }
+}
+
+/** Rules about names and facts that an overlay may add. */
+const OF_DATA: ReadonlySet<string> = new Set([
+  ...['names/provider', 'names/route', 'names/page', 'names/fact', 'names/dialect', 'upstream/base', 'upstream/caller'],
+  ...['model/patch', 'model/list', 'model/default', 'relay/shadows'],
+])
+
+/** The errors of a configuration that an invalid overlay cannot explain. */
+async function findingsWithoutOverlay(config: string, options: ReadOptions): Promise<Finding[]> {
+  const { findings } = await readConfig(config, await loadPlan(undefined), config, options)
+  return findings.filter(({ rule }) => !OF_DATA.has(rule))
 }
 
 /** Reads a configuration, and links it. Throws a DataError if something is wrong. */

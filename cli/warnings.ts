@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import { matcher } from '../engine/core/text.js'
+import type { GatewayConfig } from '../engine/snapshot/config.js'
 import { mayUse } from '../engine/stages/choose.js'
 import { unseenBy } from './config/patterns.js'
 import type { Prepared } from './prepare.js'
@@ -35,13 +36,25 @@ const GUESSED_SHA256 = new Set(GUESSED.map(sha256))
 const IS_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/
 
 /** The warnings about a valid configuration, unordered. */
-export function warningsIn(documents: readonly YamlDocument[], { gateway, snapshot }: Prepared): Finding[] {
+export function warningsIn(documents: readonly YamlDocument[], prepared: Prepared): Finding[] {
+  const [document] = documents
+  return document === undefined ? [] : [...warningsOfFile(documents, prepared.gateway), ...warningsOfServed(document, prepared)]
+}
+
+type Warn = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
+
+function warnIn(document: YamlDocument, findings: Finding[]): Warn {
+  return (pointer, rule, detail, remedy) => {
+    findings.push({ ...document.at(pointer), rule, detail, remedy })
+  }
+}
+
+/** The warnings that need nothing but the file, which may have errors. */
+export function warningsOfFile(documents: readonly YamlDocument[], gateway: GatewayConfig): Finding[] {
   const findings: Finding[] = []
   const [document, second] = documents
   if (document === undefined) return []
-  const warn = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
-    findings.push({ ...document.at(pointer), rule, detail, remedy })
-  }
+  const warn = warnIn(document, findings)
   if (second !== undefined)
     findings.push({
       ...second.at([]),
@@ -50,6 +63,53 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       remedy: 'merge it into the first one, or remove it',
     })
 
+  gateway.keys.forEach(({ name, expires, sha256: hash }, index) => {
+    const here: Pointer = ['keys', index]
+    if (expires !== undefined && expires <= Date.now())
+      warn([...here, 'expires'], 'key/expired', `the key ${name} has expired`, 'remove it, or give it a later date')
+    if (GUESSED_SHA256.has(hash) || hash === sha256(name))
+      warn(here, 'key/guessable', `the key ${name} can be guessed`, 'make one with `openssl rand -hex 32`')
+  })
+
+  for (const [name, { targets, routing }] of Object.entries(gateway.models)) {
+    if (routing?.hedgeAfter !== undefined && targets.length === 1)
+      warn(['models', name, 'hedge'], 'model/hedge', `${name} has no second target`, 'add a target, or remove hedge')
+    if (targets.every(({ weight }) => weight === 0))
+      warn(
+        ['models', name],
+        'model/weights',
+        `every target of ${name} has the weight 0, so none is ever chosen`,
+        'give one a weight above 0',
+      )
+  }
+
+  for (const [name, { at, refusesStreams }] of Object.entries(gateway.calls ?? {})) {
+    const said = (Object(document.value) as { call?: Record<string, { streams?: unknown } | undefined> }).call?.[name]?.streams
+    if (at === 'answer' && refusesStreams && said === undefined)
+      warn(
+        ['call', name],
+        'call/streams',
+        `${name} sees whole answers only, so streaming requests are refused`,
+        'add streams: refuse to confirm, or streams: pass to let them pass unchecked',
+      )
+  }
+
+  for (const [pointer, value] of secretsIn(document.value)) {
+    if (!IS_NAME.test(value)) continue
+    warn(
+      pointer,
+      'secret/literal',
+      `${pointer.join('.')} looks like the name of a variable, but is used as the secret itself`,
+      'write a $ before it',
+    )
+  }
+  return findings
+}
+
+/** The warnings about what is served. */
+function warningsOfServed(document: YamlDocument, { gateway, snapshot }: Prepared): Finding[] {
+  const findings: Finding[] = []
+  const warn = warnIn(document, findings)
   const models = [...snapshot.models.values()]
   // A pattern matches more models than lists show.
   const beginnings = Object.keys(gateway.models).flatMap(name => (name.includes('*') ? [name.slice(0, name.indexOf('*'))] : []))
@@ -58,15 +118,11 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
     return beginnings.some(one => one.startsWith(beginning) || beginning.startsWith(one))
   }
   gateway.keys.forEach((config, index) => {
-    const key = { ...config, matches: matcher(config.models) }
-    const here: Pointer = ['keys', index]
-    const name = config.name
-    if (config.expires !== undefined && config.expires <= Date.now())
-      warn([...here, 'expires'], 'key/expired', `the key ${name} has expired`, 'remove it, or give it a later date')
-    if (GUESSED_SHA256.has(config.sha256) || config.sha256 === sha256(name))
-      warn(here, 'key/guessable', `the key ${name} can be guessed`, 'make one with `openssl rand -hex 32`')
     // A configuration without models is still being written.
     if (models.length === 0) return
+    const key = { ...config, matches: matcher(config.models) }
+    const here: Pointer = ['keys', index]
+    const { name } = config
     let isNamed = false
     config.models?.forEach((pattern, number) => {
       const matches = matcher([pattern])
@@ -83,18 +139,6 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       warn(here, 'key/models', `the key ${name} may use no model`, 'give it a group of a model, or a pattern that matches one')
   })
 
-  for (const [name, { targets, routing }] of Object.entries(gateway.models)) {
-    if (routing?.hedgeAfter !== undefined && targets.length === 1)
-      warn(['models', name, 'hedge'], 'model/hedge', `${name} has no second target`, 'add a target, or remove hedge')
-    if (targets.every(({ weight }) => weight === 0))
-      warn(
-        ['models', name],
-        'model/weights',
-        `every target of ${name} has the weight 0, so none is ever chosen`,
-        'give one a weight above 0',
-      )
-  }
-
   for (const [name, pattern] of Object.entries(gateway.patterns ?? {})) {
     const unseen = unseenBy(pattern, snapshot, gateway)
     if (unseen.length > 0)
@@ -105,38 +149,26 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
         'name the routes that it is for with routes:, and keep keys off the others with their own routes:',
       )
   }
-
-  for (const [name, { at, refusesStreams }] of Object.entries(gateway.calls ?? {})) {
-    const said = (Object(document.value) as { call?: Record<string, { streams?: unknown } | undefined> }).call?.[name]?.streams
-    if (at === 'answer' && refusesStreams && said === undefined)
-      warn(
-        ['call', name],
-        'call/streams',
-        `${name} sees whole answers only, so streaming requests are refused`,
-        'add streams: refuse to confirm, or streams: pass to let them pass unchecked',
-      )
-  }
-
-  const file = Object(document.value) as {
-    keys?: { value?: unknown }[]
-    upstreams?: Record<string, { secret?: unknown }>
-    seal?: unknown[]
-  }
-  const secrets: [Pointer, unknown][] = [
-    ...(file.keys ?? []).map((key, index): [Pointer, unknown] => [['keys', index, 'value'], key.value]),
-    ...Object.entries(file.upstreams ?? {}).map(([name, one]): [Pointer, unknown] => [['upstreams', name, 'secret'], one.secret]),
-    ...(file.seal ?? []).map((one, index): [Pointer, unknown] => [['seal', index], one]),
-  ]
-  for (const [pointer, value] of secrets) {
-    if (typeof value !== 'string' || !IS_NAME.test(value)) continue
-    warn(
-      pointer,
-      'secret/literal',
-      `${pointer.join('.')} looks like the name of a variable, but is used as the secret itself`,
-      'write a $ before it',
-    )
-  }
   return findings
+}
+
+/** The secrets that are written as texts. */
+function secretsIn(value: unknown): [Pointer, string][] {
+  const file = Object(value) as {
+    keys?: { value?: unknown }[]
+    upstreams?: Record<string, { secret?: unknown } | null>
+    seal?: unknown[]
+    call?: Record<string, { headers?: Record<string, unknown> } | null>
+  }
+  const all: [Pointer, unknown][] = [
+    ...[file.keys ?? []].flat().map((key, index): [Pointer, unknown] => [['keys', index, 'value'], key?.value]),
+    ...Object.entries(file.upstreams ?? {}).map(([name, one]): [Pointer, unknown] => [['upstreams', name, 'secret'], one?.secret]),
+    ...[file.seal ?? []].flat().map((one, index): [Pointer, unknown] => [['seal', index], one]),
+    ...Object.entries(file.call ?? {}).flatMap(([name, one]) =>
+      Object.entries(one?.headers ?? {}).map(([header, text]): [Pointer, unknown] => [['call', name, 'headers', header], text]),
+    ),
+  ]
+  return all.filter((one): one is [Pointer, string] => typeof one[1] === 'string')
 }
 
 function sha256(text: string): string {

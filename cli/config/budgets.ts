@@ -12,7 +12,8 @@ type GatewayBudget = NonNullable<GatewayKey['budget']>
 
 /** Reads the budgets of one file, and checks what the grammar cannot. */
 export class BudgetReader {
-  private hasAny = false
+  /** Where the first budget stands. */
+  private first: Pointer | undefined
 
   constructor(
     private readonly file: GatewayData,
@@ -22,7 +23,7 @@ export class BudgetReader {
   /** One budget, or a list of them; undefined if there is none. */
   read(written: GatewayBudget | undefined, pointer: Pointer): readonly BudgetConfig[] | undefined {
     if (written === undefined) return undefined
-    this.hasAny = true
+    this.first ??= pointer
     const list = [written].flat()
     const isList = Array.isArray(written)
     const seen = new Map<string, string>()
@@ -81,9 +82,8 @@ export class BudgetReader {
 
   /** Call it after everything was read: budgets need a store. */
   finish(): void {
-    if (!this.hasAny || this.file.store !== undefined) return
-    const pointer: Pointer = this.file.budgets === undefined ? [] : ['budgets']
-    this.find(pointer, 'budget/store', 'budgets need a store, but the file has none', 'add store: sqlite, or remove the budgets')
+    if (this.first === undefined || this.file.store !== undefined) return
+    this.find(this.first, 'budget/store', 'budgets need a store, but the file has none', 'add store: sqlite, or remove the budgets')
   }
 
   private isModel(name: string): boolean {

@@ -71,39 +71,51 @@ export interface ReadOptions {
   mayLackSecrets?: boolean
 }
 
+/** The result of reading a configuration. */
+export interface ReadConfig {
+  documents: readonly YamlDocument[]
+  /** All errors; a configuration with any is not served. */
+  findings: readonly Finding[]
+  /** What could be read, in spite of errors; undefined if that is nothing. */
+  loaded?: Loaded
+}
+
 /** Reads and checks a configuration against a plan. Throws a DataError with every finding. */
 export async function loadConfig(path: string, plan: Plan, displayed: string, options: ReadOptions = {}): Promise<Loaded> {
+  return good(await readConfig(path, plan, displayed, options))
+}
+
+/** The same, with the findings in the result. */
+export async function readConfig(path: string, plan: Plan, displayed: string, options: ReadOptions = {}): Promise<ReadConfig> {
   const findings: Finding[] = []
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch {
-    throw new DataError([
-      {
-        file: displayed,
-        line: 1,
-        column: 1,
-        rule: 'file/missing',
-        detail: 'the file cannot be read',
-        remedy: 'name an existing file, or write one with `sluice init`',
-      },
-    ])
+    const detail = 'the file cannot be read'
+    const remedy = 'name an existing file, or write one with `sluice init`'
+    return { documents: [], findings: [{ file: displayed, line: 1, column: 1, rule: 'file/missing', detail, remedy }] }
   }
   const documents = parseYaml(displayed, text, findings)
   // A file that is not YAML may be a secret, so its text is not quoted.
   if (findings.length > 0)
-    throw new DataError(findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })))
-  return read(documents[0] ?? unplaced(displayed, {}), plan, dirname(resolve(path)), options)
+    return { documents, findings: findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })) }
+  return { documents, ...(await read(documents[0] ?? unplaced(displayed, {}), plan, dirname(resolve(path)), options)) }
+}
+
+function good({ findings, loaded }: Omit<ReadConfig, 'documents'>): Loaded {
+  if (findings.length > 0 || loaded === undefined) throw new DataError(findings)
+  return loaded
 }
 
 /** The same for the content of a configuration without a file. */
 export async function configOf(content: object, plan: Plan): Promise<Loaded> {
-  return read(unplaced('defaults', content), plan, process.cwd())
+  return good(await read(unplaced('defaults', content), plan, process.cwd()))
 }
 
 /** The same for a document that is a part of another file. `folder` is where its files of secrets are. */
-export function configIn(document: YamlDocument, plan: Plan, folder: string): Promise<Loaded> {
-  return read(document, plan, resolve(folder))
+export async function configIn(document: YamlDocument, plan: Plan, folder: string): Promise<Loaded> {
+  return good(await read(document, plan, resolve(folder)))
 }
 
 /** A document whose values have no positions. */
@@ -112,29 +124,26 @@ function unplaced(file: string, value: unknown): YamlDocument {
   return { file, value, at: place, key: place, inside: place }
 }
 
-async function read(document: YamlDocument, plan: Plan, folder: string, options: ReadOptions = {}): Promise<Loaded> {
+async function read(document: YamlDocument, plan: Plan, folder: string, options: ReadOptions = {}): Promise<Omit<ReadConfig, 'documents'>> {
   const value = document.value ?? {}
-  if (!plan.validateGateway(value)) {
-    // Only errors need the full validator, which knows the position of each.
-    const { gatewayFindings } = await import('./gateway-findings.js')
-    throw new DataError(gatewayFindings(document))
+  if (plan.validateGateway(value)) {
+    const findings = await expressionFindings(value as GatewayData, document)
+    const loaded = link(value as GatewayData, plan, folder, findIn(document, findings), options)
+    return { findings, loaded }
   }
-  const findings = await expressionFindings(value as GatewayData, document)
-  const loaded = link(value as GatewayData, document, plan, folder, findings, options)
-  if (findings.length > 0) throw new DataError(findings)
-  return loaded
+  // Only errors need the full validator, which knows the position of each.
+  const { findInRest, gatewayFindings, restOf } = await import('./gateway-findings.js')
+  const findings = gatewayFindings(document)
+  const rest = restOf(document)
+  if (!plan.validateGateway(rest.value)) return { findings }
+  const file = rest.value as GatewayData
+  findings.push(...(await expressionFindings(file, document)))
+  const loaded = link(file, plan, folder, findInRest(findIn(document, findings), document, rest), options)
+  return { findings, loaded }
 }
 
 /** Reads each section, checks what the grammar cannot, and puts the configuration together. */
-function link(
-  file: GatewayData,
-  document: YamlDocument,
-  plan: Plan,
-  folder: string,
-  findings: Finding[],
-  { mayLackSecrets = false }: ReadOptions,
-): Loaded {
-  const find = findIn(document, findings)
+function link(file: GatewayData, plan: Plan, folder: string, find: Find, { mayLackSecrets = false }: ReadOptions): Loaded {
   const secret = secretReader(folder, mayLackSecrets, find)
   const budgets = new BudgetReader(file, find)
   const groups = groupsOf(file, budgets, find)

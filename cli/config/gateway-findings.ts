@@ -1,13 +1,14 @@
-// Reports the errors of a configuration: loaded only if there are any, because it needs the full validator.
+// Reports the errors of a configuration by its grammar: loaded only if there are any, because it needs the full validator.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
 import type { Finding } from '../../codegen/read/findings.js'
-import { checkGrammar } from '../../codegen/read/grammar.js'
+import { checkGrammar, wrongPlaces } from '../../codegen/read/grammar.js'
 import type { Schema } from '../../codegen/read/schemas.js'
-import type { YamlDocument } from '../../codegen/read/yaml.js'
+import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
 import { HOME } from '../home.js'
+import type { Find } from './find.js'
 
 const NAME = 'gateway'
 let grammars: ReadonlyMap<string, Schema> | undefined
@@ -16,9 +17,66 @@ function readGrammar(): ReadonlyMap<string, Schema> {
   return new Map([[NAME, load(readFileSync(join(HOME, 'schemas', 'config', `${NAME}.yaml`), 'utf8')) as Schema]])
 }
 
+/** The errors in a document. */
 export function gatewayFindings(document: YamlDocument): Finding[] {
   const findings: Finding[] = []
-  grammars ??= readGrammar()
-  checkGrammar({ configSchemas: grammars, findings }, NAME, { ...document, value: document.value ?? {} })
+  checkGrammar({ configSchemas: grammar(), findings }, NAME, { ...document, value: document.value ?? {} })
   return findings
+}
+
+function grammar(): ReadonlyMap<string, Schema> {
+  grammars ??= readGrammar()
+  return grammars
+}
+
+/** What is left of a document without its errors, so that the rest of it can be checked, too. */
+export interface Rest {
+  value: unknown
+  /** The places that were left out. */
+  without: readonly Pointer[]
+}
+
+/** Leaving out a key may leave a required one missing, so that what holds it is left out next. */
+const MOST_ROUNDS = 8
+
+export function restOf(document: YamlDocument): Rest {
+  let value = structuredClone(document.value ?? {})
+  const without: Pointer[] = []
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const wrong = wrongPlaces({ configSchemas: grammar(), findings: [] }, NAME, { ...document, value }).map(pointer =>
+      ownPlace(pointer, value),
+    )
+    if (wrong.length === 0) return { value, without }
+    without.push(...wrong)
+    if (wrong.some(pointer => pointer.length === 0)) break
+    for (const pointer of wrong) leaveOut(value, pointer)
+  }
+  value = {}
+  return { value, without: [...without, []] }
+}
+
+/** An item of a list is left out with the list, because the places of the others would change. */
+function ownPlace(pointer: Pointer, value: unknown): Pointer {
+  const holder = valueAt(value, pointer.slice(0, -1))
+  return Array.isArray(holder) ? pointer.slice(0, -1) : pointer
+}
+
+function leaveOut(value: unknown, pointer: Pointer): void {
+  const holder = valueAt(value, pointer.slice(0, -1))
+  if (typeof holder === 'object' && holder !== null) delete (holder as Record<string, unknown>)[String(pointer.at(-1))]
+}
+
+function valueAt(value: unknown, pointer: Pointer): unknown {
+  return pointer.reduce((current, part) => Object(current)[part], value)
+}
+
+/** Reports an error in the rest of a document, unless what was left out explains it. */
+export function findInRest(find: Find, document: YamlDocument, { without }: Rest): Find {
+  const names = new Set(without.flat().map(String))
+  return (pointer, rule, detail, remedy) => {
+    const isAround = without.some(one => pointer.every((part, index) => one[index] === part))
+    const isNamed = names.has(String(valueAt(document.value, pointer)))
+    const isOfStore = rule.endsWith('/store') && names.has('store')
+    if (!isAround && !isNamed && !isOfStore) find(pointer, rule, detail, remedy)
+  }
 }
