@@ -1,7 +1,7 @@
 // Whether a folder has data of its own, and the roots to read: the built-in data, and the overlay.
 
-import { existsSync, realpathSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, realpathSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { HOME } from './home.js'
 import { UsageError } from './output.js'
 
@@ -14,6 +14,11 @@ export interface Roots {
   own?: string
   /** Whether the folder is that of the built-in data. */
   isOurs: boolean
+}
+
+/** The folder of a configuration, which may be named by its gateway.yaml. */
+export function folderOf(path: string): string {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ? dirname(path) : path
 }
 
 /** The roots of a folder. Throws a UsageError if the folder does not exist. */

@@ -97,7 +97,9 @@ async function serveUntilStopped(
   try {
     gateway = await open()
   } catch (error) {
-    console.error(`Cannot listen on ${settings.host}:${settings.port}: ${error instanceof Error ? error.message : String(error)}`)
+    const why = error instanceof Error ? error.message : String(error)
+    const told = why.startsWith('cannot listen') ? "the port is taken, or the address is none of this machine's" : why
+    console.error(`Cannot listen on ${settings.host}:${settings.port}: ${told}`)
     process.exit(2)
   }
   if (isAlone) log.info({ url: gateway.url }, 'listening')

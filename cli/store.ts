@@ -14,19 +14,23 @@ import { loadPlan } from './plan.js'
 export async function migrateStore(config: string, asJson = false): Promise<void> {
   const settings = await storeOf(config)
   if (settings === undefined) return
-  const { at } = settings
-  const engine = isPostgres(at) ? openPostgres(at) : openSqlite(at)
+  let engine: ReturnType<typeof opened> | undefined
   try {
+    engine = opened(settings.at)
     const { missing } = await stateOf(engine)
     await migrate(engine, true)
     if (asJson) console.log(JSON.stringify({ ok: true, findings: [], taken: missing }, null, 2))
     else console.log(missing.length === 0 ? 'The schema is up to date.' : `Taken: ${missing.join(', ')}`)
   } catch (error) {
-    console.error(error instanceof Error ? error.message : String(error))
-    process.exitCode = 1
+    const why = error instanceof Error ? error.message : String(error)
+    fail(engine === undefined ? `The store cannot be opened: ${why}.` : why)
   } finally {
-    await engine.db.destroy()
+    await engine?.db.destroy()
   }
+}
+
+function opened(at: string): ReturnType<typeof openPostgres | typeof openSqlite> {
+  return isPostgres(at) ? openPostgres(at) : openSqlite(at)
 }
 
 /** The store settings of a configuration; without a store it reports that, and the command fails. */

@@ -92,7 +92,7 @@ async function exchange(given: GivenRequest, key: string | undefined, snapshot: 
   if (found?.kind !== 'route') throw new UsageError(`${given.method} ${given.path} is not a route: sluice routes lists them.`)
   const { route, params } = found
   const one = exchangeOf(given, params)
-  const caller = key === undefined ? await admit(route, one, snapshot) : namedKey(key, snapshot)
+  const caller = key === undefined ? await admit(route, one, snapshot) : namedKey(key, route, snapshot)
   const input = await read(route, one, snapshot)
   const choice = choose(route, input, caller, one, snapshot)
   const binding = [...choice.bindings].sort((left, right) => left.target.priority - right.target.priority)[0]

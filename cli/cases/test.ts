@@ -7,7 +7,7 @@ import type { Project } from '../../codegen/read/project.js'
 import type { Plan } from '../../engine/plan.js'
 import { HOME } from '../home.js'
 import { type CommandResult, count, UsageError } from '../output.js'
-import { rootsOf } from '../overlay.js'
+import { folderOf, rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
 import { runExchanges } from './exchanges.js'
@@ -27,7 +27,8 @@ export interface TestOptions {
 }
 
 /** Runs the cases. Throws a DataError if the data does not compile. */
-export async function testFolder(folder: string, options: TestOptions): Promise<CommandResult> {
+export async function testFolder(path: string, options: TestOptions): Promise<CommandResult> {
+  const folder = folderOf(path)
   const { own, isOurs } = rootsOf(folder)
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)

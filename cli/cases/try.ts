@@ -11,6 +11,7 @@ import { schemaId } from '../../codegen/read/schemas.js'
 import type { Context, Mapping } from '../../engine/plan.js'
 import { mappingOf } from '../../engine/snapshot/compose.js'
 import { type CommandResult, UsageError } from '../output.js'
+import { folderOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
 import { eventsIn, readInput, valueIn } from './input.js'
@@ -32,14 +33,15 @@ export type Part = 'request' | 'response' | 'stream'
 
 /** Returns the result of a mapping. Throws a UsageError for an unknown name, a DataError for invalid data. */
 export async function tryMapping(pair: string, part: Part, options: TryOptions): Promise<CommandResult> {
-  const project = projectOf(options.folder)
+  const folder = folderOf(options.folder)
+  const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const [client = '', upstream = ''] = pair.split('-to-')
   if (!project.mappings.has(pair) && composedPair(project, client, upstream) === undefined) {
     const pairs = [...project.mappings.keys(), ...composedPairs(project).map(({ name }) => name)]
     throw new UsageError(`There is no mapping ${pair}; there are: ${pairs.join(', ')}.`)
   }
-  const plan = await loadPlan(join(options.folder, 'gateway.yaml'))
+  const plan = await loadPlan(join(folder, 'gateway.yaml'))
   const compiled = mappingOf(plan, client, upstream) as Mapping
   if (compiled[part] === undefined) throw new UsageError(`${pair} has no ${part}.`)
   const given = options.ctx === undefined ? {} : valueIn(options.ctx, '--ctx')

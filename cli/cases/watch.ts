@@ -10,7 +10,6 @@ const LOOK = 200
 /**
  * Runs at once, and again after each change of an overlay's files or of `others`, until the process ends. A change during a
  * run starts the next one.
- * comes while it runs counts for the next one.
  */
 export async function runOnChange(overlay: string, others: readonly string[], run: () => Promise<void>): Promise<never> {
   let seen = ''

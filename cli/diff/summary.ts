@@ -9,6 +9,7 @@ import { parseYaml } from '../../codegen/read/yaml.js'
 import { priceAt } from '../../engine/snapshot/catalogue.js'
 import { mayUse } from '../../engine/stages/choose.js'
 import type { GatewayData, GatewayTarget } from '../../schemas/config/types.js'
+import { deadlinesText, ratesText } from '../amounts.js'
 import { alone, fileOf } from '../check.js'
 import { type Prepared, prepare } from '../prepare.js'
 import { projectOf } from '../project.js'
@@ -118,7 +119,10 @@ function addServed(meaning: Meaning, { snapshot, gateway }: Prepared, project: P
   for (const [name, { provider, base, limits: deadlines, rateLimits }] of Object.entries(gateway.upstreams)) {
     const doors = Object.keys(snapshot.plan.providers[provider]?.speaks ?? {})
     upstreams[name] = { told: `${provider}${base === undefined ? '' : ` at ${base}`}, speaks ${doors.join(', ')}` }
-    if (deadlines ?? rateLimits) limits[`upstream ${name}`] = { told: inWords({ ...deadlines, ...rateLimits }) }
+    if (deadlines ?? rateLimits)
+      limits[`upstream ${name}`] = {
+        told: [deadlines && deadlinesText(deadlines), rateLimits && ratesText(rateLimits)].filter(Boolean).join(', '),
+      }
   }
   const today = new Date().toISOString()
   for (const model of snapshot.models.values()) {
@@ -128,15 +132,17 @@ function addServed(meaning: Meaning, { snapshot, gateway }: Prepared, project: P
     if (price !== undefined) prices[model.name] = { told: inWords(price) }
     const { context, maxOutput } = model.facts
     const { rateLimits } = model.config
-    if (context ?? maxOutput ?? rateLimits)
-      limits[`model ${model.name}`] = { told: inWords({ context, max_output: maxOutput, ...rateLimits }) }
+    if (context ?? maxOutput ?? rateLimits) {
+      const sizes = inWords({ context, max_output: maxOutput })
+      limits[`model ${model.name}`] = { told: [sizes, rateLimits && ratesText(rateLimits)].filter(Boolean).join(', ') }
+    }
   }
   for (const key of snapshot.keys.values()) {
     const usable = [...snapshot.models.values()].filter(model => mayUse(key, model)).map(({ name }) => name)
     const ends = key.expires === undefined ? '' : `, until ${new Date(key.expires).toISOString()}`
     const from = `${key.routes ? `, routes ${key.routes.join(', ')}` : ''}${key.ips ? `, from ${key.ips.join(', ')}` : ''}`
     rights[key.name] = { told: key.enabled ? `models ${usable.join(', ') || 'none'}${from}${ends}` : 'disabled' }
-    if (key.rateLimits) limits[`key ${key.name}`] = { told: inWords(key.rateLimits) }
+    if (key.rateLimits) limits[`key ${key.name}`] = { told: ratesText(key.rateLimits) }
   }
 }
 

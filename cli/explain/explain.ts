@@ -1,9 +1,13 @@
 // `sluice explain`: runs a client's request through the serving stages, up to the call that is not made.
 
+import { dirname } from 'node:path'
+import type { Field } from '../../codegen/check/ledger.js'
 import { GatewayError, renderError, unsupportedModel } from '../../engine/core/errors.js'
 import type { Exchange } from '../../engine/core/exchange.js'
 import { NANO } from '../../engine/core/usage.js'
+import type { RateLimits } from '../../engine/limits/registry.js'
 import type { Dialect, Json } from '../../engine/plan.js'
+import { priceAt, pricesTimes } from '../../engine/snapshot/catalogue.js'
 import type { Binding, Key, Route, Snapshot, Target } from '../../engine/snapshot/model.js'
 import { presentedKey } from '../../engine/snapshot/presented-key.js'
 import { admit } from '../../engine/stages/admit.js'
@@ -16,12 +20,15 @@ import { forMapping, type Input, read } from '../../engine/stages/read.js'
 import { contextOf, type Rendered, render } from '../../engine/stages/render.js'
 import { betterFor } from '../../engine/stages/send.js'
 import { maskSecrets } from '../../engine/upstream/redact.js'
+import { deadlinesText, ratesText } from '../amounts.js'
 import { readInput } from '../cases/input.js'
 import { alone, fileOf } from '../check.js'
 import { EXIT } from '../exit-codes.js'
 import { type CommandResult, UsageError } from '../output.js'
-import { prepare } from '../prepare.js'
+import { type Prepared, prepare } from '../prepare.js'
+import { projectOf } from '../project.js'
 import { fillSecrets } from '../secrets.js'
+import { fieldsOfPair } from '../show/fields.js'
 import { EXPLAINED_ID, exchangeOf } from './exchange.js'
 import { type GivenRequest, requestIn, requestOfCurl } from './request-text.js'
 import { inOrder, placeOf, routingOf, skippedTargets } from './routing.js'
@@ -40,7 +47,7 @@ interface Explained {
   route?: object
   key?: object
   model?: object
-  targets?: object[]
+  targets?: ExplainedTarget[]
   refused?: object
 }
 
@@ -50,10 +57,11 @@ export async function explain(options: ExplainOptions): Promise<CommandResult> {
   const config = fileOf(options.config)
   // Nothing is sent, so no secret is needed.
   fillSecrets(config)
-  const { snapshot } = await prepare(config, alone)
+  const prepared = await prepare(config, alone)
+  const { snapshot } = prepared
   const explained: Explained = {}
   try {
-    await explainIn(given, options, snapshot, explained)
+    await explainIn(given, options, { snapshot, lost: once(() => lostIn(dirname(config))), timesOf: timesOf(prepared) }, explained)
   } finally {
     await snapshot.close()
   }
@@ -61,7 +69,17 @@ export async function explain(options: ExplainOptions): Promise<CommandResult> {
   return { json: { ...explained }, text: textOf(explained), findings: [] }
 }
 
-async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot: Snapshot, into: Explained): Promise<void> {
+/** What a request is explained with. */
+interface World {
+  snapshot: Snapshot
+  /** Why a pair of dialects loses a field. */
+  lost(): Reasons
+  /** The factor from list prices to those of an upstream. */
+  timesOf(target: Target): number
+}
+
+async function explainIn(given: GivenRequest, options: ExplainOptions, world: World, into: Explained): Promise<void> {
+  const { snapshot } = world
   const { plan } = snapshot
   const found = snapshot.router({
     ...given,
@@ -84,12 +102,14 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
     }
   const dialect = route.errors
   try {
-    const key = options.key === undefined ? await admit(route, exchange, snapshot) : namedKey(options.key, snapshot)
+    const key = options.key === undefined ? await admit(route, exchange, snapshot) : namedKey(options.key, route, snapshot)
     if (key !== undefined)
       into.key = {
         name: key.name,
         groups: key.groups,
         models: [...snapshot.models.values()].filter(model => mayUse(key, model)).map(model => model.name),
+        ...(key.routes && { routes: key.routes }),
+        ...(key.ips && { ips: key.ips }),
         ...(key.rateLimits && { limits: key.rateLimits }),
         ...(key.expires !== undefined && { expires: new Date(key.expires).toISOString() }),
       }
@@ -122,7 +142,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
       into.route = { ...into.route, answered: 'estimated by the gateway' }
       return
     }
-    const targets: object[] = []
+    const targets: ExplainedTarget[] = []
     into.targets = targets
     for (const binding of inOrder(choice)) {
       const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
@@ -130,6 +150,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
         await explainTarget(
           { route, input, choice, exchange, snapshot, binding, limits, lease: undefined, hold: undefined, targetLease: undefined },
           dialect,
+          world,
         ),
       )
     }
@@ -140,25 +161,27 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
 }
 
 /** A key by name, with the checks of `admit`. Throws a UsageError if there is none. */
-export function namedKey(name: string, snapshot: Snapshot): Key {
+export function namedKey(name: string, route: Route, snapshot: Snapshot): Key | undefined {
+  if (route.auth.length === 0) return undefined
   const key = [...snapshot.keys.values()].find(one => one.name === name)
   if (key === undefined) throw new UsageError(`There is no key ${name} in the file.`)
   if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')
   if (key.expires !== undefined && key.expires <= Date.now()) throw new GatewayError('permission', 'This API key has expired.')
+  if (key.mayAsk && !key.mayAsk(route.name)) throw new GatewayError('permission', 'This API key may not use this route.')
   return key
 }
 
 /** A target as it would be asked: in the dialect that its model prefers for this request, unless that cannot say it. */
-async function explainTarget(usual: Attempt, dialect: Dialect): Promise<object> {
+async function explainTarget(usual: Attempt, dialect: Dialect, world: World): Promise<object> {
   const better = betterFor(usual)
   if (better !== undefined) {
-    const told = await explainBinding({ ...usual, binding: better }, dialect)
+    const told = await explainBinding({ ...usual, binding: better }, dialect, world)
     if (!('refused' in told)) return told
   }
-  return explainBinding(usual, dialect)
+  return explainBinding(usual, dialect, world)
 }
 
-async function explainBinding(attempt: Attempt, dialect: Dialect): Promise<object> {
+async function explainBinding(attempt: Attempt, dialect: Dialect, world: World): Promise<object> {
   const { binding, choice, limits, input } = attempt
   const { target } = binding
   const told = {
@@ -170,6 +193,7 @@ async function explainBinding(attempt: Attempt, dialect: Dialect): Promise<objec
     ...(binding.isPatched && { patch: 'the request is patched by gateway.yaml' }),
     // The patches of the provider's file for the answer.
     patched: (['usage', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
+    ...priceOf(attempt, world),
     limits,
   }
   try {
@@ -177,11 +201,15 @@ async function explainBinding(attempt: Attempt, dialect: Dialect): Promise<objec
     if (refusal) throw refusal
     if (binding.mapping && input.stream && !binding.mapping.stream)
       throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
-    return { ...told, ...(await renderedOf(attempt)) }
+    return { ...told, ...(await renderedOf(attempt, world)) }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     if (binding.next && binding.mapping)
-      return { ...told, refused: refusalOf(error, dialect), next: await explainBinding({ ...attempt, binding: binding.next }, dialect) }
+      return {
+        ...told,
+        refused: refusalOf(error, dialect),
+        next: await explainBinding({ ...attempt, binding: binding.next }, dialect, world),
+      }
     return { ...told, refused: refusalOf(error, dialect) }
   }
 }
@@ -210,7 +238,7 @@ function howOf({ mapping, from, to }: Binding): string {
 }
 
 /** The upstream request as it would be sent, with secrets masked. */
-async function renderedOf(given: Attempt): Promise<object> {
+async function renderedOf(given: Attempt, world: World): Promise<object> {
   const { binding } = given
   const { target, mapping } = binding
   const attempt = mapping ? { ...given, input: await forMapping(given.input, given.route, binding.from) } : given
@@ -229,8 +257,51 @@ async function renderedOf(given: Attempt): Promise<object> {
       after: bodyOf(rendered),
     },
     dropped,
+    ...(dropped.length > 0 && { why: Object.fromEntries(dropped.map(path => [path, whyLost(path, binding, world.lost())])) }),
     ...(fetched.length > 0 && { fetched }),
     ...(Array.isArray(parts) && parts.length > 1 && { calls: parts.length }),
+  }
+}
+
+/** The price of a million tokens, and of other meters, at this target; nothing if it is not known. */
+function priceOf({ binding: { target }, choice }: Attempt, { snapshot, timesOf }: World): object {
+  const own = choice.model?.config.price
+  const price = own ?? pricesTimes(priceAt(target.facts.prices, new Date().toISOString()), timesOf(target))
+  return price === undefined ? { price: 'not known' } : { price: { ...price, ...(own && { currency: snapshot.currency }) } }
+}
+
+function timesOf({ gateway }: Prepared): (target: Target) => number {
+  return ({ upstream }) => gateway.upstreams[upstream]?.times ?? 1
+}
+
+/** Why a field is lost, by the name of a pair and the path of the field. */
+type Reasons = (pair: string, path: string) => string | undefined
+
+function lostIn(folder: string): Reasons {
+  const project = projectOf(folder)
+  const fields = new Map<string, readonly Field[]>()
+  return (pair, path) => {
+    if (!fields.has(pair)) fields.set(pair, fieldsOfPair(project, pair))
+    const field = fields.get(pair)?.find(one => one.path === path)
+    return field?.cases?.find(({ becomes }) => becomes === 'dropped')?.why ?? field?.why
+  }
+}
+
+function whyLost(path: string, binding: Binding, lost: Reasons): string {
+  const { mapping, from, to, fit, endpoint } = binding
+  const rule = fit?.find(one => one.path.join('.') === path && one.why !== '')
+  return (
+    (mapping && lost(`${from.name}-to-${to.name}`, path)) ??
+    rule?.why ??
+    (endpoint.drop?.includes(path) ? 'the provider does not take it' : 'no schema names it, so no mapping reads it')
+  )
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
   }
 }
 
@@ -282,19 +353,59 @@ function refusalOf(error: GatewayError, dialect: Dialect): object {
   }
 }
 
+interface ExplainedTarget {
+  request?: { method: string; url: string; headers: object; before: Json; after: Json }
+  limits?: object
+  price?: object | string
+  dropped?: readonly string[]
+  why?: Record<string, string>
+  refused?: Refused
+  next?: ExplainedTarget
+}
+
+interface Refused {
+  status: number
+  message: string
+}
+
 function textOf({ route, key, model, targets, refused }: Explained): string {
   const line = (name: string, value: object | undefined): string[] => (value === undefined ? [] : [`${name.padEnd(8)}${inline(value)}`])
-  const lines = [...line('route', route), ...line('key', key), ...line('model', model)]
+  const lines = [...line('route', route), ...line('key', withRates(key)), ...line('model', withRates(model))]
   targets?.forEach((target, index) => {
-    const { request, ...rest } = target as { request?: { method: string; url: string; headers: object; before: Json; after: Json } }
-    lines.push('', `${index + 1}. ${inline(rest)}`)
-    if (request === undefined) return
-    lines.push(`   ${request.method} ${request.url}`, `   headers ${inline(request.headers)}`)
-    lines.push(...block('before', request.before), ...block('after', request.after))
+    lines.push('', ...targetLines(target, `${index + 1}. `))
   })
-  if (refused !== undefined) lines.push('', `refused  ${inline(refused)}`)
+  if (refused !== undefined) lines.push('', `refused  ${refusedText(refused as Refused)}`)
   lines.push('', 'Nothing was sent.')
   return lines.join('\n')
+}
+
+function targetLines(target: ExplainedTarget, title: string): string[] {
+  const { request, limits, price, dropped = [], why = {}, refused, next, ...rest } = target
+  const lines = [`${title}${inline(rest)}`]
+  if (price !== undefined) lines.push(`   price ${typeof price === 'string' ? price : priceText(price)}`)
+  if (limits !== undefined) lines.push(`   limits ${deadlinesText(limits)}`)
+  lines.push(...dropped.map(path => `   dropped: ${path}: ${why[path] as string}`))
+  if (refused !== undefined) lines.push(`   refused: ${refusedText(refused)}`)
+  if (next !== undefined) return [...lines, ...targetLines(next, '   else ')]
+  if (request === undefined) return lines
+  lines.push(`   ${request.method} ${request.url}`, `   headers ${inline(request.headers)}`)
+  return [...lines, ...block('before', request.before), ...block('after', request.after)]
+}
+
+function withRates(value: object | undefined): object | undefined {
+  const { limits } = Object(value) as { limits?: RateLimits }
+  return limits === undefined ? value : { ...value, limits: ratesText(limits) }
+}
+
+function priceText({ currency, ...price }: { currency?: string }): string {
+  const meters = Object.entries(price).map(
+    ([meter, amount]) => `${meter} ${typeof amount === 'object' ? JSON.stringify(amount) : String(amount)}`,
+  )
+  return `${meters.join(', ')} ${currency ?? 'USD'}; of tokens, for a million`
+}
+
+function refusedText({ status, message }: Refused): string {
+  return `${status} ${message}`
 }
 
 function block(title: string, value: Json): string[] {

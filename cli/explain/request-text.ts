@@ -1,5 +1,6 @@
 // Parses a client's request: an HTTP message, a curl command, or a body.
 
+import { readInput } from '../cases/input.js'
 import { UsageError } from '../output.js'
 
 export interface GivenRequest {
@@ -33,37 +34,114 @@ export function requestIn(text: string, path?: string, method?: string): GivenRe
   return { ...target(head[2] as string), method: head[1] as string, headers, body }
 }
 
+/** What the options of a curl command say of its request. */
+interface Curl {
+  url?: string
+  method?: string
+  headers: Record<string, string>
+  data: string[]
+  /** Whether the data belongs into the query. */
+  isGet: boolean
+}
+
+/** Options without a value that say nothing of the request. */
+const FLAGS = new Set([
+  ...['-s', '-S', '-i', '-v', '-L', '-f', '-k', '-N', '-g', '-q', '-#', '-4', '-6'],
+  ...['--silent', '--show-error', '--include', '--verbose', '--location', '--fail', '--fail-with-body', '--insecure', '--no-buffer'],
+  ...['--globoff', '--progress-bar', '--compressed', '--http1.1', '--http2', '--ipv4', '--ipv6'],
+])
+/** Options whose value says nothing of the request. */
+const IGNORED = new Set([
+  ...['-o', '-m', '-w', '-x', '-c', '-D', '-E'],
+  ...[
+    '--output',
+    '--max-time',
+    '--write-out',
+    '--proxy',
+    '--cookie-jar',
+    '--dump-header',
+    '--cert',
+    '--key',
+    '--cacert',
+    '--connect-timeout',
+  ],
+  ...['--retry', '--resolve'],
+])
+
+/** What an option with a value says of the request. */
+const OPTIONS: Readonly<Record<string, (curl: Curl, value: string) => void>> = {
+  ...both('-X', '--request', (curl, value) => {
+    curl.method = value
+  }),
+  ...both('-H', '--header', ({ headers }, value) => addHeader(headers, value)),
+  ...both('-d', '--data', ({ data }, value) => data.push(contentOf(value))),
+  ...both('--data-ascii', '--data-binary', ({ data }, value) => data.push(contentOf(value))),
+  '--data-raw': ({ data }, value) => data.push(value),
+  '--json': ({ data, headers }, value) => {
+    data.push(contentOf(value))
+    headers['content-type'] = 'application/json'
+  },
+  ...both('-u', '--user', ({ headers }, value) => {
+    headers.authorization = `Basic ${Buffer.from(value).toString('base64')}`
+  }),
+  ...both('-A', '--user-agent', ({ headers }, value) => {
+    headers['user-agent'] = value
+  }),
+  ...both('-b', '--cookie', ({ headers }, value) => {
+    headers.cookie = value
+  }),
+  ...both('-e', '--referer', ({ headers }, value) => {
+    headers.referer = value
+  }),
+  '--url': (curl, value) => {
+    curl.url = value
+  },
+}
+
+function both<Said>(short: string, long: string, said: Said): Record<string, Said> {
+  return { [short]: said, [long]: said }
+}
+
+/** The data of an option: a text, or `@` and the name of a file. */
+function contentOf(value: string): string {
+  return value.startsWith('@') ? readInput(value.slice(1)) : value
+}
+
 /** Parses a curl command. Throws a UsageError for invalid text, and for unsupported options. */
 export function requestOfCurl(line: string): GivenRequest {
   const words = wordsOf(line)
   if (words[0] === 'curl') words.shift()
-  let url: string | undefined
-  let method: string | undefined
-  const headers: Record<string, string> = {}
-  const data: string[] = []
-  while (words.length > 0) {
-    const word = words.shift() as string
-    const value = (): string => {
-      const next = words.shift()
-      if (next === undefined) throw new UsageError(`${word} of curl has no value.`)
-      return next
-    }
-    if (word === '-X' || word === '--request') method = value()
-    else if (word === '-H' || word === '--header') addHeader(headers, value())
-    else if (/^(?:-d|--data|--data-raw|--data-binary|--data-ascii)$/.test(word)) data.push(value())
-    else if (word === '--json') {
-      data.push(value())
-      headers['content-type'] = 'application/json'
-    } else if (word === '--url') url = value()
-    else if (word === '-o' || word === '--output' || word === '-m' || word === '--max-time') value()
-    else if (/^-[a-zA-Z#]+$|^--(?:silent|no-buffer|include|verbose|location|compressed|fail|show-error|fail-with-body)$/.test(word))
-      continue
-    else if (word.startsWith('-')) throw new UsageError(`The option ${word} of curl is not supported.`)
-    else url = word
+  const curl: Curl = { headers: {}, data: [], isGet: false }
+  const value = (option: string): string => {
+    const next = words.shift()
+    if (next === undefined) throw new UsageError(`${option} of curl has no value.`)
+    return next
   }
+  for (let word = words.shift(); word !== undefined; word = words.shift()) {
+    if (!word.startsWith('-') || word === '-') curl.url = word
+    else if (FLAGS.has(word)) continue
+    else if (word === '-G' || word === '--get') curl.isGet = true
+    else if (IGNORED.has(word)) value(word)
+    else if (Object.hasOwn(OPTIONS, word)) OPTIONS[word]?.(curl, value(word))
+    else if (/^-[^-]./.test(word)) words.unshift(...separate(word))
+    else throw new UsageError(`The option ${word} of curl is not supported: give the request as an HTTP message on stdin.`)
+  }
+  return requestSaid(curl)
+}
+
+/** The first option of a cluster such as `-sS` or `-XPOST`, and what follows it: its value, or more options. */
+function separate(cluster: string): string[] {
+  const [first, rest] = [cluster.slice(0, 2), cluster.slice(2)]
+  return [first, FLAGS.has(first) || first === '-G' ? `-${rest}` : rest]
+}
+
+function requestSaid({ url, method, headers, data, isGet }: Curl): GivenRequest {
   if (url === undefined) throw new UsageError('The curl command has no URL.')
+  const body = data.join('&')
+  if (isGet && body !== '')
+    return { ...target(`${url}${url.includes('?') ? '&' : '?'}${body}`), method: method ?? 'GET', headers, body: '' }
   if (data.length > 0) headers['content-type'] ??= 'application/json'
-  return { ...target(url), method: method ?? (data.length > 0 ? 'POST' : 'GET'), headers, body: data.join('&') }
+  return { ...target(url), method: method ?? (data.length > 0 ? 'POST' : 'GET'), headers, body }
 }
 
 function addHeader(headers: Record<string, string>, text: string): void {
@@ -83,7 +161,11 @@ function wordsOf(line: string): string[] {
   let word: string | undefined
   for (let at = 0; at < line.length; at++) {
     const character = line[at] as string
-    if (character === "'") {
+    if (character === '$' && line[at + 1] === "'") {
+      const { text, end } = escaped(line, at + 2)
+      word = (word ?? '') + text
+      at = end
+    } else if (character === "'") {
       const end = line.indexOf("'", at + 1)
       if (end < 0) throw new UsageError('A quote of the curl command is not closed.')
       word = (word ?? '') + line.slice(at + 1, end)
@@ -106,4 +188,23 @@ function wordsOf(line: string): string[] {
   }
   if (word !== undefined) words.push(word)
   return words
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
+
+/** A text in `$'…'`, as browsers copy requests; `end` is the place of its closing quote. */
+function escaped(line: string, from: number): { text: string; end: number } {
+  let text = ''
+  for (let at = from; at < line.length; at++) {
+    if (line[at] === "'") return { text, end: at }
+    if (line[at] !== '\\') {
+      text += line[at]
+      continue
+    }
+    const code = /^(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4}))/.exec(line.slice(at + 1))
+    const letter = line[at + 1] ?? ''
+    text += code ? String.fromCharCode(Number.parseInt((code[1] ?? code[2]) as string, 16)) : (ESCAPES[letter] ?? letter)
+    at += code ? code[0].length : 1
+  }
+  throw new UsageError('A quote of the curl command is not closed.')
 }

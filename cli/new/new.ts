@@ -10,7 +10,7 @@ import { membersOfEngine } from '../../codegen/read/members-of-engine.js'
 import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import { type CommandResult, UsageError } from '../output.js'
-import { rootsOf } from '../overlay.js'
+import { folderOf, rootsOf } from '../overlay.js'
 import { builtIn, projectOf } from '../project.js'
 import { exampleFinder, type Part } from './examples.js'
 import { dialectSkeleton, gatewaySkeleton, providerSkeleton, routeSkeleton } from './skeletons.js'
@@ -31,7 +31,8 @@ export async function init(folder: string): Promise<CommandResult> {
 export type Kind = 'endpoint' | 'provider' | 'dialect' | 'mapping'
 
 /** Writes the files of a kind. Throws a UsageError for an invalid name, and if a file exists. */
-export async function make(kind: Kind, name: string, folder: string): Promise<CommandResult> {
+export async function make(kind: Kind, name: string, path: string): Promise<CommandResult> {
+  const folder = folderOf(path)
   mkdirSync(folder, { recursive: true })
   const files = filesOf(kind, name, folder)
   const written = write(folder, files)

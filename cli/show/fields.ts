@@ -8,12 +8,13 @@ import { membersOfEngine } from '../../codegen/read/members-of-engine.js'
 import type { Entry, MappingData, Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import { type CommandResult, count, UsageError } from '../output.js'
+import { folderOf } from '../overlay.js'
 import { projectOf } from '../project.js'
 import { columns } from '../table.js'
 
 /** The ledger of a pair. Throws a UsageError for an unknown pair. */
 export async function showFields(folder: string, client: string, upstream: string): Promise<CommandResult> {
-  const project = projectOf(folder)
+  const project = projectOf(folderOf(folder))
   if (project.findings.length > 0) throw new DataError(project.findings)
   const pair = `${client}-to-${upstream}`
   const mapping = project.mappings.get(pair)

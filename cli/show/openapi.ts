@@ -7,12 +7,13 @@ import { HOME } from '../home.js'
 import { openapiOf } from '../openapi/document.js'
 import { addRelays } from '../openapi/relays.js'
 import type { CommandResult } from '../output.js'
-import { rootsOf } from '../overlay.js'
+import { folderOf, rootsOf } from '../overlay.js'
 import { projectOf } from '../project.js'
 import { relaysIn } from './relays.js'
 
 /** Throws a DataError if the data of the folder is invalid. */
-export async function showOpenapi(folder: string): Promise<CommandResult> {
+export async function showOpenapi(path: string): Promise<CommandResult> {
+  const folder = folderOf(path)
   const { roots } = rootsOf(folder)
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)

@@ -4,12 +4,14 @@ import { callsUpstream } from '../../codegen/check/references.js'
 import { way } from '../../codegen/print/routes-md.js'
 import { DataError } from '../../codegen/read/findings.js'
 import { type CommandResult, count } from '../output.js'
+import { folderOf } from '../overlay.js'
 import { projectOf } from '../project.js'
 import { columns } from '../table.js'
 import { relaysIn } from './relays.js'
 
 /** Throws a DataError if the data of the folder is invalid. */
-export async function showRoutes(folder: string): Promise<CommandResult> {
+export async function showRoutes(path: string): Promise<CommandResult> {
+  const folder = folderOf(path)
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const providers = [...project.providers.keys()].sort()

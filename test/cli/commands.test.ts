@@ -109,6 +109,28 @@ describe('sluice routes and sluice fields', () => {
   })
 })
 
+test('a folder is also meant by the gateway.yaml in it, and one that is not there is told', async () => {
+  const folder = folderOf({
+    'here/gateway.yaml': GATEWAY,
+    'here/routes/version.yaml': "name: version\nmethod: GET\npath: /my-version\ndialect: chat\nauth: []\nanswer: '{}'\n",
+  })
+  for (const at of ['here', 'here/gateway.yaml']) {
+    expect((await sluice(['routes', at], folder)).out).toContain('/my-version')
+    expect((await sluice(['openapi', at], folder)).out).toContain('/my-version')
+    expect((await sluice(['fields', 'chat', 'messages', '--folder', at], folder)).code).toBe(0)
+    expect((await sluice(['diff', 'here', at], folder)).out).toBe('Both mean the same.\n')
+    expect((await sluice(['test', at], folder)).code).toBe(0)
+  }
+  for (const args of [['routes'], ['openapi'], ['test'], ['fields', 'chat', 'messages', '--folder']])
+    expect(await sluice([...args, 'nowhere'], folder)).toEqual({ code: 64, out: '', err: 'There is no folder nowhere.\n' })
+})
+
+test('a store that cannot be opened is told in a sentence', async () => {
+  const folder = folderOf({ 'gateway.yaml': 'store: { at: sqlite, folder: gateway.yaml/data }\n' })
+  const ended = await sluice(['store', 'migrate', '--config', 'gateway.yaml'], folder)
+  expect(ended).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^The store cannot be opened: .*\.\n$/) })
+})
+
 describe('sluice check', () => {
   test('finds nothing in a good file, wherever it is named', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
@@ -354,6 +376,71 @@ describe('sluice explain', () => {
       expect(code).toBe(0)
       expect((json(out) as unknown as Explained).targets).toHaveLength(2)
     }
+  })
+
+  test('tells price, deadlines, and why each field is lost, in words', async () => {
+    const text = GATEWAY.replace('model: theirs', 'model: gpt-5-mini').replace(
+      '  two: {',
+      '  own: { provider: own, secret: none, limits: { connect: 2s } }\n  two: {',
+    )
+    const folder = folderOf({
+      'gateway.yaml': text
+        .replace('sha256', 'limits: { requests: 60/1m, in_flight: 4 }, sha256')
+        .replace('priority: 2 }', 'priority: 2 }, { upstream: own, model: x, priority: 3, cap: { n: 2 } }'),
+      'providers/own.yaml':
+        'title: Own\nbase: http://127.0.0.1:9\ncredential: { header: x-key }\nspeaks: { chat: { path: /chat, drop: [user] } }\n',
+    })
+    const body = JSON.stringify({ model: 'm', seed: 7, user: 'u', n: 3, hoho: 1, messages: [{ role: 'user', content: 'Hi' }] })
+    const ask = (...more: string[]): ReturnType<typeof sluice> =>
+      sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', ...more], folder, {}, body)
+    const { out } = await ask()
+    for (const line of [
+      /^key .*; limits: requests 60\/1m, in_flight 4/m,
+      /^ {3}price input 0\.25, cached 0\.025, output 2/m,
+      /^ {3}limits body 32MiB, .*connect 2s, headers 10m/m,
+      /^ {3}refused: 400 .*'n'/m,
+      /^ {3}dropped: user: the provider does not take it$/m,
+      /^ {3}dropped: n: the operator allows 2 at most$/m,
+    ])
+      expect(out).toMatch(line)
+    const told = json((await ask('--json')).out) as unknown as { targets: { price: object; why?: Record<string, string> }[] }
+    expect(told.targets[0]?.price).toMatchObject({ input: 0.25 })
+    const other = await sluice(
+      ['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'],
+      folder,
+      {},
+      body.replace('"n":3,', ''),
+    )
+    expect((json(other.out) as unknown as typeof told).targets[1]?.why).toEqual({
+      seed: expect.stringMatching(/./),
+      hoho: 'no schema names it, so no mapping reads it',
+    })
+  })
+
+  test('reads curl as a shell and a browser write it', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY })
+    const of = async (curl: string): Promise<unknown> => {
+      const { code, out, err } = await sluice(['explain', '--key', 'me', '--curl', curl, '--json'], folder)
+      if (code === 64) return err
+      const { route, targets } = json(out) as unknown as { route: { name: string }; targets?: { request: { before: unknown } }[] }
+      return [route.name, targets?.[0]?.request.before]
+    }
+    const chat = 'http://g/v1/chat/completions'
+    const before = { model: 'm', messages: [{ role: 'user', content: "it's" }] }
+    writeFileSync(join(folder, 'body.json'), JSON.stringify(before))
+    expect(await of(`curl -sSXPOST ${chat} -H'x-a: b' -d @body.json`)).toEqual(['chat', before])
+    expect(await of(`curl '${chat}' --data-raw $'${JSON.stringify(before).replace("'", '\\u0027')}' --compressed`)).toEqual([
+      'chat',
+      before,
+    ])
+    expect(await of('curl -XDELETE http://g/v1/videos/1')).toEqual(['videos.delete', undefined])
+    expect(await of(`curl ${chat} -F file=@body.json`)).toContain('The option -F of curl is not supported')
+  })
+
+  test('keeps to the routes of a key that is named', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY.replace('sha256', 'routes: [messages], sha256') })
+    const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, {}, BODY)
+    expect([code, (json(out) as unknown as Explained).refused?.status]).toEqual([1, 403])
   })
 
   test('tells a refusal as the client gets it, with exit code 1', async () => {
