@@ -7,6 +7,7 @@ import { builtIn } from '../project.js'
 import { columns } from '../table.js'
 import { readLitellm } from './litellm.js'
 import { readNewApi } from './new-api.js'
+import { readNewApiOptions } from './new-api-options.js'
 import { Plan, type Verdict } from './plan.js'
 
 export type Source = 'litellm' | 'new-api'
@@ -17,10 +18,12 @@ const VERDICTS: readonly Verdict[] = ['exact', 'approximate', 'by hand', 'unsupp
  * Writes the file, unless `out` is undefined; it contains no secret of the old file. Throws a UsageError if a file cannot
  * be read or written.
  */
-export async function importGateway(source: Source, path: string, out: string | undefined): Promise<CommandResult> {
+export async function importGateway(source: Source, path: string, out: string | undefined, options?: string): Promise<CommandResult> {
+  if (options !== undefined && source !== 'new-api') throw new UsageError('Only new-api keeps prices in a second file.')
   const plan = new Plan(builtIn())
   const read = { litellm: readLitellm, 'new-api': readNewApi }[source]
   read(parsed(path), plan)
+  if (options !== undefined) readNewApiOptions(parsed(options), plan)
   if (plan.lines.length === 0) throw new UsageError(`${path} holds no settings of ${source}.`)
   const yaml = `# Made by \`sluice import ${source}\`. \`sluice check\` finds errors; the command printed what needs manual work.\n${dump(plan.gateway, { lineWidth: 120, noRefs: true })}`
   if (out !== undefined) {

@@ -47,8 +47,10 @@ function readModel(entry: Data, path: string, plan: Plan): void {
   const info = record(entry.model_info)
   const name = String(entry.model_name ?? '')
   const asked = String(params.model ?? '')
-  if (name.includes('*') || asked.includes('*')) {
-    plan.tell(`${path}.model_name`, 'by hand', `${name} matches many models: list them under the upstream's models`)
+  // A star of the name stands for what the one of the provider's name does; there is one of each.
+  const stars = (text: string): number => text.split('*').length - 1
+  if (stars(name) !== stars(asked) || stars(name) > 1) {
+    plan.tell(`${path}.model_name`, 'by hand', `${name} matches many models: a model such as \`${name.split('*')[0]}*\` (docs/routing.md)`)
     return
   }
   const slash = asked.indexOf('/')
@@ -124,11 +126,12 @@ function baseOf(given: unknown, path: string, provider: string, plan: Plan): str
   if (typeof given !== 'string' || given === '') {
     if (plan.project.providers.get(provider)?.data.base !== undefined) return undefined
     plan.tell(path, 'by hand', `${provider} has an address for each account: give the upstream its base`)
-    return 'https://example.com'
+    return undefined
   }
   if (given.startsWith('os.environ/')) {
     plan.tell(path, 'by hand', 'gateway.yaml needs the address itself, not a variable')
-    return 'https://example.com'
+    // `check` finds it: without a base the key would go to the provider's own address.
+    return given.replace('os.environ/', '$')
   }
   plan.tell(path, 'exact', 'the base of the upstream')
   return given
@@ -222,15 +225,19 @@ function readAliases(given: unknown, plan: Plan): void {
     const model = plan.gateway.models[name]
     if (model === undefined) plan.tell(path, 'by hand', `there is no model ${name} for this alias`)
     else {
-      plan.gateway.models[alias] = structuredClone(model)
-      plan.tell(path, 'exact', `a model with the targets of ${name}`)
+      model.aliases = [...(model.aliases ?? []), alias]
+      plan.tell(path, 'exact', `an alias of ${name}`)
     }
   }
 }
 
 /** Adds the targets of a model's fallbacks behind its own. */
 function readFallbacks(path: string, given: unknown, plan: Plan): void {
-  const before = structuredClone(plan.gateway.models)
+  const models = structuredClone(plan.gateway.models)
+  const before = {
+    ...models,
+    ...Object.fromEntries(Object.values(models).flatMap(model => (model.aliases ?? []).map(alias => [alias, model]))),
+  }
   list(given).forEach((entry, index) => {
     for (const [name, others] of Object.entries(record(entry))) {
       const model = plan.gateway.models[name]
@@ -252,16 +259,15 @@ function readFallbacks(path: string, given: unknown, plan: Plan): void {
 
 /** The results for settings of the router and of the library. */
 const SETTINGS: readonly [name: RegExp, verdict: Verdict, why: string][] = [
-  [/^routing_strategy$/, 'approximate', 'targets of one priority are shared by weight'],
   [
     /^(num_retries|max_fallbacks|retry_after|retry_policy)$/,
     'approximate',
-    'each target is asked once, as long as nothing was sent; the client gets retry-after',
+    'each target is asked once, as long as nothing was sent; retry of a model says otherwise (docs/routing.md)',
   ],
   [
-    /^(allowed_fails|cooldown_time|disable_cooldowns|allowed_fails_policy)$/,
-    'approximate',
-    'a failed target is ejected for the time in retry-after, and then comes last',
+    /^(disable_cooldowns|allowed_fails_policy)$/,
+    'by hand',
+    'health of the upstreams: when a target is ejected, and for how long (docs/routing.md)',
   ],
   [/^enable_pre_call_checks$/, 'exact', 'not needed: a conversation that is too long goes to targets with a larger context'],
   [
@@ -273,9 +279,13 @@ const SETTINGS: readonly [name: RegExp, verdict: Verdict, why: string][] = [
   [/^drop_params$/, 'approximate', 'unsupported hints are dropped and reported; other unsupported fields are refused'],
   [/^(set_verbose|json_logs|log_raw_request_response)$/, 'approximate', 'log: { level: … }; the log is JSON always'],
   [/^(cache|cache_params|enable_caching_on_provider_specific_optional_params)$/, 'unsupported', 'answers are not cached'],
-  [/callback/, 'unsupported', 'exchanges go to the access log and the ledger only'],
-  [/^(guardrails|moderation)/, 'unsupported', 'there are no guardrails'],
-  [/(budget|max_internal_user)/, 'unsupported', 'there are no budgets in money; tokens and requests have limits'],
+  [/callback/, 'unsupported', 'exchanges go to the access log and the ledger; with a store, /metrics is for Prometheus'],
+  [/^(guardrails|moderation)/, 'by hand', 'patterns (docs/patterns.md), or a service that is asked (docs/calls.md)'],
+  [
+    /(budget|max_internal_user)/,
+    'by hand',
+    'budgets: { all: 100/month }, and of keys, groups and models; they need a store (docs/budgets.md)',
+  ],
 ]
 
 function tellSetting(path: string, name: string, value: unknown, plan: Plan): void {
@@ -284,8 +294,47 @@ function tellSetting(path: string, name: string, value: unknown, plan: Plan): vo
     plan.tell(path, 'approximate', `limits.total: ${Math.round(value)}s, for all targets of a request together`)
     return
   }
-  const [, verdict, why] = SETTINGS.find(([pattern]) => pattern.test(name)) ?? [undefined, 'unsupported' as const, 'there is no equivalent']
+  if (name === 'routing_strategy') readStrategy(path, String(value), plan)
+  else if (name === 'allowed_fails' || name === 'cooldown_time') readHealth(path, name, value, plan)
+  else {
+    const [, verdict, why] = SETTINGS.find(([pattern]) => pattern.test(name)) ?? [
+      undefined,
+      'unsupported' as const,
+      'there is no equivalent',
+    ]
+    plan.tell(path, verdict, why)
+  }
+}
+
+/** LiteLLM's strategies with what a model says for them. */
+const STRATEGIES: Readonly<Record<string, [choose: string | undefined, verdict: Verdict, why: string]>> = {
+  'simple-shuffle': [undefined, 'exact', 'targets of one priority are shared by weight'],
+  'least-busy': ['least_busy', 'exact', 'choose: least_busy of each model with several targets'],
+  'cost-based-routing': ['cheapest', 'exact', 'choose: cheapest of each model with several targets'],
+  'latency-based-routing': ['latency', 'approximate', 'choose: latency of each model with several targets, by the time to the first event'],
+  'usage-based-routing': ['least_busy', 'approximate', 'choose: least_busy of each model with several targets'],
+  'usage-based-routing-v2': ['least_busy', 'approximate', 'choose: least_busy of each model with several targets'],
+}
+
+function readStrategy(path: string, name: string, plan: Plan): void {
+  const [choose, verdict, why] = STRATEGIES[name] ?? [
+    undefined,
+    'by hand' as const,
+    'targets of one priority are shared by weight; choose of a model says otherwise',
+  ]
+  for (const model of Object.values(plan.gateway.models)) if (choose !== undefined && model.targets.length > 1) model.choose = choose
   plan.tell(path, verdict, why)
+}
+
+function readHealth(path: string, name: 'allowed_fails' | 'cooldown_time', value: unknown, plan: Plan): void {
+  const amount = Math.round(Number(value))
+  if (!(amount >= 1)) {
+    plan.tell(path, 'by hand', 'health of the upstreams (docs/routing.md)')
+    return
+  }
+  const health = name === 'allowed_fails' ? { consecutive_failures: amount + 1 } : { base_ejection_time: `${Math.min(amount, 120)}s` }
+  for (const upstream of Object.values(plan.gateway.upstreams)) upstream.health = { ...upstream.health, ...health }
+  plan.tell(path, 'approximate', `health of each upstream: ${JSON.stringify(health).replaceAll(/["{}]/g, '').replace(':', ': ')}`)
 }
 
 function readGeneral(name: string, value: unknown, plan: Plan): void {

@@ -57,6 +57,7 @@ const READ: ReadonlySet<string> = new Set([
   'model_mapping',
   'header_override',
   'param_override',
+  'group',
 ])
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
@@ -66,6 +67,7 @@ export function readNewApi(file: unknown, plan: Plan): void {
   const channels = channelsIn(file)
   const highest = Math.max(0, ...channels.map(({ priority }) => Number(priority ?? 0)))
   for (const [index, channel] of channels.entries()) readChannel(channel, `[${index}]`, highest, plan)
+  readGroups(channels, plan)
 }
 
 function channelsIn(file: unknown): Channel[] {
@@ -101,14 +103,11 @@ function readChannel(channel: Channel, path: string, highest: number, plan: Plan
     plan.tell(`${path}.header_override`, plain.length === Object.keys(headers).length ? 'exact' : 'by hand', 'headers of the upstream')
   const upstream = plan.upstream(provider, {
     secret,
-    ...(base !== '' ? { base } : isNeeded ? { base: 'https://example.com' } : {}),
+    ...(base !== '' && { base }),
     ...(plain.length > 0 && { headers: Object.fromEntries(plain) }),
   })
   const mapped = objectIn(channel.model_mapping)
-  const names = text(channel.models)
-    .split(',')
-    .map(name => name.trim())
-    .filter(name => name !== '')
+  const names = namesIn(channel.models)
   const weight = Number(channel.weight ?? 0)
   // In new-api the highest number is first, here the lowest.
   const priority = highest - Number(channel.priority ?? 0) + 1
@@ -136,17 +135,40 @@ function readChannel(channel: Channel, path: string, highest: number, plan: Plan
       weight > 0 ? `weight: ${weight}` : 'weight 0 becomes 1, because it still serves in new-api',
     )
   for (const [name, value] of Object.entries(channel))
-    if (!READ.has(name) && !FIGURES.has(name) && isSaid(value)) tellOther(path, name, value, plan)
+    if (!READ.has(name) && !FIGURES.has(name) && isSaid(value)) tellOther(path, name, plan)
 }
+
+/** A group has a channel there, and a model here: a model has its groups where all of its channels have the same. */
+function readGroups(channels: readonly Channel[], plan: Plan): void {
+  const groupsOf = new Map<string, string[]>()
+  const used = channels.map((channel, index) => ({
+    at: `[${index}].group`,
+    groups: namesIn(channel.group).sort(),
+    models: namesIn(channel.models).filter(name => Number(channel.status ?? 1) === 1 && name in plan.gateway.models),
+  }))
+  for (const { groups, models } of used) for (const name of models) groupsOf.set(name, [...(groupsOf.get(name) ?? []), groups.join(',')])
+  for (const { at, groups, models } of used) {
+    if (groups.length === 0 || models.length === 0) continue
+    const same = models.filter(name => new Set(groupsOf.get(name)).size === 1)
+    const isUsual = groups.join() === 'default'
+    if (!isUsual) for (const name of same) plan.model(name).groups = groups
+    if (same.length < models.length)
+      plan.tell(at, 'by hand', 'groups of the models, whose channels have different ones, and of the keys that may use them')
+    else plan.tell(at, 'exact', isUsual ? 'not needed: every key is in the group default' : `groups of ${models.length} models`)
+  }
+}
+
+const namesIn = (value: unknown): string[] =>
+  text(value)
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
 
 const isSaid = (value: unknown): boolean => value !== null && value !== undefined && value !== '' && value !== '{}'
 
-function tellOther(path: string, name: string, value: unknown, plan: Plan): void {
+function tellOther(path: string, name: string, plan: Plan): void {
   const at = `${path}.${name}`
-  if (name === 'group') {
-    if (value === 'default') plan.tell(at, 'exact', 'not needed: every key is in the group default')
-    else plan.tell(at, 'by hand', 'groups of the models, and of the keys that may use them')
-  } else if (name === 'auto_ban') plan.tell(at, 'approximate', 'a failed target is ejected for a while, and returns by itself')
+  if (name === 'auto_ban') plan.tell(at, 'approximate', 'a failed target is ejected for a while, and returns by itself')
   else if (name === 'openai_organization') plan.tell(at, 'by hand', 'the header openai-organization of the upstream')
   else if (name === 'status_code_mapping') plan.tell(at, 'unsupported', 'a status follows its dialect')
   else plan.tell(at, 'unsupported', 'there is no equivalent')

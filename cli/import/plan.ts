@@ -24,7 +24,10 @@ export interface Target {
 
 export interface Model {
   targets: Target[]
-  price?: { input: number; output: number }
+  price?: { input: number; output: number; cached?: number; cache_write?: number }
+  aliases?: string[]
+  choose?: string
+  groups?: string[]
   limits?: { context?: number; max_output?: number }
 }
 
@@ -34,12 +37,14 @@ export interface Upstream {
   secret: string
   headers?: Record<string, string>
   limits?: Record<string, string>
+  health?: { consecutive_failures?: number; base_ejection_time?: string }
 }
 
 /** Members of gateway.yaml. */
 export interface Gateway {
   keys: { name: string; value: string }[]
   limits?: Record<string, string>
+  groups?: Record<string, { times?: number }>
   upstreams: Record<string, Upstream>
   models: Record<string, Model>
 }

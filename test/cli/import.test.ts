@@ -33,12 +33,16 @@ const LITELLM = `model_list:
     litellm_params: { model: ollama_chat/llama3, api_base: 'http://127.0.0.1:11434' }
   - model_name: cloud
     litellm_params: { model: bedrock/anthropic.claude, aws_region_name: us-east-1 }
-  - { model_name: 'openai/*', litellm_params: { model: 'openai/*' } }
+  - { model_name: 'openai/*', litellm_params: { model: 'openai/*', api_key: os.environ/OPENAI_API_KEY } }
+  - { model_name: 'two-*-stars-*', litellm_params: { model: 'openai/*-*' } }
+  - { model_name: hosted, litellm_params: { model: azure/gpt, api_key: os.environ/AZURE_KEY, api_base: os.environ/AZURE_BASE } }
 router_settings:
   routing_strategy: least-busy
+  allowed_fails: 3
+  cooldown_time: 30
   model_group_alias: { gpt-4: fast }
   fallbacks: [{ fast: [clever] }]
-litellm_settings: { drop_params: true, request_timeout: 30, success_callback: [langfuse], some_new_setting: 1 }
+litellm_settings: { drop_params: true, request_timeout: 30, success_callback: [langfuse], guardrails: [pii], max_budget: 100, some_new_setting: 1 }
 general_settings: { master_key: os.environ/MASTER_KEY, database_url: os.environ/DATABASE_URL }
 environment_variables: { REDIS_HOST: localhost }
 `
@@ -60,8 +64,14 @@ describe('sluice import', () => {
       'model_list[2].litellm_params.api_key': 'by hand',
       'model_list[3].litellm_params.model': 'exact',
       'model_list[4].litellm_params.model': 'unsupported',
-      'model_list[5].model_name': 'by hand',
-      'router_settings.routing_strategy': 'approximate',
+      'model_list[5].model_name': 'exact',
+      'model_list[6].model_name': 'by hand',
+      'model_list[7].litellm_params.api_base': 'by hand',
+      'router_settings.routing_strategy': 'exact',
+      'router_settings.allowed_fails': 'approximate',
+      'router_settings.cooldown_time': 'approximate',
+      'litellm_settings.guardrails': 'by hand',
+      'litellm_settings.max_budget': 'by hand',
       'router_settings.model_group_alias.gpt-4': 'exact',
       'router_settings.fallbacks[0].fast': 'exact',
       'litellm_settings.drop_params': 'approximate',
@@ -75,9 +85,11 @@ describe('sluice import', () => {
     const text = readFileSync(join(folder, 'gateway.yaml'), 'utf8')
     expect(text).not.toContain('a-real-looking-key')
     const gateway = load(text) as Gateway
+    const health = { consecutive_failures: 4, base_ejection_time: '30s' }
     expect(gateway.upstreams).toEqual({
-      openai: { provider: 'openai', secret: '$OPENAI_API_KEY', limits: { requests: '60/1m' } },
-      anthropic: { provider: 'anthropic', secret: '$ANTHROPIC_API_KEY' },
+      openai: { provider: 'openai', secret: '$OPENAI_API_KEY', limits: { requests: '60/1m' }, health },
+      anthropic: { provider: 'anthropic', secret: '$ANTHROPIC_API_KEY', health },
+      'azure-deployments': { provider: 'azure-deployments', secret: '$AZURE_KEY', base: '$AZURE_BASE', health },
       ollama: expect.objectContaining({ provider: 'ollama', base: 'http://127.0.0.1:11434' }),
     })
     expect(gateway.models.fast).toEqual({
@@ -88,7 +100,16 @@ describe('sluice import', () => {
       ],
       price: { input: 0.25, output: 2 },
       limits: { max_output: 4096 },
+      aliases: ['gpt-4'],
+      choose: 'least_busy',
     })
+    expect(gateway.models['openai/*']).toEqual({ targets: [{ upstream: 'openai', model: '*' }] })
+    // What is left to be done by hand is found, and no key goes anywhere until then.
+    expect(await sluice(['check', '--no-env'], folder)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^gateway\.yaml:\d+:\d+ {2}grammar\/value {2}upstreams\.azure-deployments\.base: .*\n$/),
+    })
+    writeFileSync(join(folder, 'gateway.yaml'), text.replace('$AZURE_BASE', 'https://mine.openai.azure.com'))
     expect(await sluice(['check', '--no-env', '--strict'], folder)).toMatchObject({ code: 0, err: '' })
     expect(await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml'], folder)).toMatchObject({ code: 64 })
   })
@@ -150,6 +171,38 @@ describe('sluice import', () => {
       'claude-old': { targets: [{ upstream: 'anthropic', model: 'claude-old' }] },
     })
     expect(await sluice(['check', '--no-env'], folder)).toMatchObject({ code: 0, err: '' })
+  })
+
+  test('channels of new-api with its prices, and the groups of both', async () => {
+    const channel = { type: 1, key: 'k', status: 1, models: 'gpt-5-mini, dall-e-3' }
+    const options = [
+      { key: 'ModelRatio', value: '{"gpt-5-mini":0.125,"unknown-model":7}' },
+      { key: 'CompletionRatio', value: '{"gpt-5-mini":8}' },
+      { key: 'CacheRatio', value: '{"gpt-5-mini":0.1}' },
+      { key: 'ModelPrice', value: '{"dall-e-3":0.04}' },
+      { key: 'GroupRatio', value: '{"default":1,"vip":0.8}' },
+      { key: 'SystemName', value: 'mine' },
+    ]
+    const folder = folderOf({
+      'channels.json': JSON.stringify([
+        { ...channel, id: 1, group: 'vip' },
+        { ...channel, id: 2, group: 'vip', models: 'gpt-5-mini' },
+      ]),
+      'options.json': JSON.stringify({ success: true, data: options }),
+    })
+    const args = ['import', 'new-api', 'channels.json', '--prices', 'options.json', '--out', 'gateway.yaml', '--json']
+    const { lines } = JSON.parse((await sluice(args, folder)).out) as { lines: Line[] }
+    expect(Object.fromEntries(lines.map(({ path, verdict }) => [path, verdict]))).toMatchObject({
+      'ModelRatio.gpt-5-mini': 'exact',
+      'ModelPrice.dall-e-3': 'by hand',
+      'GroupRatio.vip': 'exact',
+      '[0].group': 'exact',
+    })
+    const gateway = load(readFileSync(join(folder, 'gateway.yaml'), 'utf8')) as Gateway & { groups: object }
+    expect(gateway.groups).toEqual({ default: {}, vip: { times: 0.8 } })
+    expect(gateway.models['gpt-5-mini']).toMatchObject({ groups: ['vip'], price: { input: 0.25, output: 2, cached: 0.025 } })
+    expect(await sluice(['check', '--no-env', '--strict'], folder)).toMatchObject({ code: 0, err: '' })
+    expect(await sluice(['import', 'litellm', 'channels.json', '--prices', 'options.json'], folder)).toMatchObject({ code: 64 })
   })
 
   test('what is none of theirs is refused, with exit code 64', async () => {
