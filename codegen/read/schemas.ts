@@ -2,6 +2,7 @@
 // validators, the types and the test generators use the same expanded schemas.
 
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
+import { nearest } from './suggest.js'
 
 export type Schema = { [keyword: string]: unknown } | boolean
 
@@ -106,7 +107,11 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
     const { type, pattern, union, kind_by_member: kinds } = item
     // The usual cause is an unquoted description with a comma inside braces.
     for (const name of Object.keys(item))
-      if (!KEYWORDS.has(name)) found.push({ pointer: [...pointer, name], detail: `${name} is no keyword (does a text want quotes?)` })
+      if (!KEYWORDS.has(name)) {
+        const near = nearest([...KEYWORDS], name)
+        const hint = near === undefined ? 'does a text want quotes?' : `did you mean ${near}?`
+        found.push({ pointer: [...pointer, name], detail: `${name} is no keyword (${hint})` })
+      }
     for (const name of type === undefined ? [] : [type].flat())
       if (typeof name !== 'string' || !Object.hasOwn(TYPES, name))
         found.push({ pointer: [...pointer, 'type'], detail: `${String(name)} is no type` })

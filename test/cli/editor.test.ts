@@ -5,6 +5,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { load } from 'js-yaml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -128,6 +130,9 @@ const KINDS = [
   'routes/reference.yaml',
   'routes/_credentials.yaml',
   'schemas/chat/format.yaml',
+  'schemas/chat/request.yaml',
+  'schemas/messages/event.yaml',
+  'schemas/config/gateway.yaml',
   'mappings/completions-to-chat/mapping.yaml',
   'mappings/completions-to-chat/cases/request.yaml',
   'mappings/library.yaml',
@@ -137,9 +142,19 @@ const KINDS = [
   ...files('examples'),
 ]
 
+/** The grammar of schemas, which is one itself. */
+const KEYWORDS = 'schemas/config/keywords/schema.yaml'
+
+test('each schema keeps to the grammar of schemas', () => {
+  const validate = new Ajv2020({ strict: false }).compile(load(readFileSync(join(root, KEYWORDS), 'utf8')) as object)
+  const all = files('schemas').filter(path => path.startsWith('schemas/config/') || !path.endsWith('/format.yaml'))
+  const wrong = all.filter(path => !validate(load(readFileSync(join(root, path), 'utf8'))))
+  expect(wrong).toEqual([])
+  expect(all.length).toBeGreaterThan(80)
+})
+
 test('each file names the schema of its kind, and it is there', () => {
-  const ours = ['routes', 'mappings', 'providers', 'models', 'examples'].flatMap(files)
-  const all = [...ours, ...files('schemas').filter(path => path.endsWith('format.yaml') && !path.startsWith('schemas/config/'))]
+  const all = ['routes', 'mappings', 'providers', 'models', 'examples', 'schemas'].flatMap(files).filter(path => path !== KEYWORDS)
   const wrong = all.filter(path => {
     const schema = /^# yaml-language-server: \$schema=(\S+)\n/.exec(readFileSync(join(root, path), 'utf8'))?.[1]
     return schema === undefined || !existsSync(join(root, path, '..', schema))
