@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { dump } from 'js-yaml'
 import { fieldsOf } from '../../codegen/check/ledger.js'
 import { DataError } from '../../codegen/read/findings.js'
@@ -146,14 +146,37 @@ function goodProject(folder: string): Project {
   return project
 }
 
+/** The grammars of the package that a folder has installed, in itself or above; undefined if it has none. */
+function grammarsOf(folder: string): string | undefined {
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    const grammars = join(at, 'node_modules', 'sluice', 'schemas', 'config')
+    if (existsSync(grammars)) return grammars
+    if (at === dirname(at)) return undefined
+  }
+}
+
+/** The first line of a file, by which editors find its grammar; empty where no grammar is in reach. */
+function schemaLine(file: string, path: string, grammars: string | undefined): string {
+  if (grammars === undefined) return ''
+  return `# yaml-language-server: $schema=${relative(resolve(dirname(file)), join(grammars, grammarFor(path)))}\n`
+}
+
+function grammarFor(path: string): string {
+  if (path === 'gateway.yaml' || path.endsWith('/mapping.yaml') || path.endsWith('/format.yaml')) return basename(path)
+  if (path.startsWith('routes/')) return 'route.yaml'
+  if (path.startsWith('providers/')) return 'provider.yaml'
+  return path.includes('/cases/') ? 'case.yaml' : 'keywords/schema.yaml'
+}
+
 /** Writes files below a folder, all or none; returns their paths. */
 function write(folder: string, files: Readonly<Record<string, string>>): string[] {
   const paths = Object.keys(files).map(path => join(folder, path))
   for (const path of paths) if (existsSync(path)) throw new UsageError(`${path} exists already; nothing was written.`)
+  const grammars = grammarsOf(folder)
   try {
     for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(join(folder, path)), { recursive: true })
-      writeFileSync(join(folder, path), text, { flag: 'wx' })
+      writeFileSync(join(folder, path), schemaLine(join(folder, path), path, grammars) + text, { flag: 'wx' })
     }
   } catch (error) {
     throw new UsageError(`${folder} cannot be written to: ${(error as NodeJS.ErrnoException).code ?? 'it fails'}.`)

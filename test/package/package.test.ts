@@ -109,6 +109,25 @@ describe('the installed package', () => {
     expect(await sluiceIn(user, user.folder, ['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('start') })
   })
 
+  test('writes files for which an editor finds the grammar', async () => {
+    for (const args of [
+      ['init', 'begun'],
+      ['new', 'endpoint', 'mine', '--folder', 'begun'],
+      ['new', 'provider', 'mine', '--folder', 'begun'],
+      ['new', 'mapping', 'mine-to-chat', '--folder', 'begun'],
+    ])
+      expect(await sluiceIn(user, user.folder, args)).toMatchObject({ code: 0, err: '' })
+    const folder = join(user.folder, 'begun')
+    folders.push(folder)
+    const written = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.yaml'))
+    expect(written.length).toBe(9)
+    for (const name of written) {
+      const schema = /^# yaml-language-server: \$schema=(\S+)\n/.exec(readFileSync(join(folder, name), 'utf8'))?.[1]
+      expect({ name, isThere: schema !== undefined && existsSync(join(folder, name, '..', schema)) }).toEqual({ name, isThere: true })
+    }
+    expect(await sluiceIn(user, folder, ['check', '--strict'])).toMatchObject({ code: 0, err: '' })
+  })
+
   test('checks, explains and serves a gateway with an overlay', async () => {
     const folder = overlay()
     const env = { MY_KEY: 'a-key-of-mine' }
