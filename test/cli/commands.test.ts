@@ -1,6 +1,6 @@
 // Every command, as the built binary that users run.
 
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -77,6 +77,22 @@ describe('what every command has', () => {
     })
     await new Promise(done => shell.on('close', done))
     expect(text.trim().split('\n')).toEqual(['--no-env', 'request response', 'explain'])
+  })
+
+  test.skipIf(!existsSync('/usr/bin/script'))('findings have colours on a terminal alone, and not where NO_COLOR is set', async () => {
+    const folder = folderOf({ 'gateway.yaml': 'colour: red\n' })
+    const onTerminal = (env: Record<string, string>): string => {
+      const { NO_COLOR: _, ...others } = process.env
+      return spawnSync('/usr/bin/script', ['-qec', `${process.execPath} ${MAIN} check`, '/dev/null'], {
+        cwd: folder,
+        env: { ...others, ...env },
+        encoding: 'utf8',
+      }).stdout
+    }
+    const red = '\u001b[31mgrammar/unknown-key\u001b[0m'
+    expect(onTerminal({ TERM: 'xterm' })).toContain(red)
+    expect(onTerminal({ TERM: 'xterm', NO_COLOR: '1' })).not.toContain('\u001b')
+    expect((await sluice(['check'], folder)).err).not.toContain('\u001b')
   })
 
   test('completion for zsh and fish names every command', async () => {

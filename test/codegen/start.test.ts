@@ -220,7 +220,7 @@ describe('a gateway.yaml in which something is wrong', () => {
 
   test.concurrent('is found by `sluice check`, too', async () => {
     const folder = temporary()
-    const marks = write(folder, `${HEAD}◆colour: red\n`)
+    const marks = write(folder, `${HEAD.replace('my-key', 'a-key-that-nobody-tries')}◆colour: red\n`)
     const { code, out, err } = await sluice(['check', '--config', 'gateway.yaml'], folder)
     expect({ code, out, err: err.trimEnd().split('  ').slice(0, 2) }).toEqual({ code: 1, out: '', err: [marks[0], 'grammar/unknown-key'] })
   })

@@ -65,6 +65,12 @@ describe('the package', () => {
       'dist/cli/main.js',
       'generated/plan.js',
       'dist/cli/embed.d.ts',
+      // What findings, skeletons and the README refer to.
+      'docs/rules/key/expired.md',
+      'docs/reference/gateway.md',
+      'docs/data-language.md',
+      'gateway.example.yaml',
+      'examples/fallback/gateway.yaml',
     ])
       expect(paths()).toContain(path)
     const { license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { license: string }
