@@ -2,8 +2,8 @@
 
 import { maskSecrets } from '../../engine/upstream/redact.js'
 
-/** Members that hold ids. */
-const IS_ID = /^(?:id|.*_id|.*Id|system_fingerprint)$/
+/** Members that hold ids, of answers, calls, and people. */
+const IS_ID = /^(?:id|.*_id|.*Id|system_fingerprint|user|safety_identifier|prompt_cache_key)$/
 /** Members that the provider has sealed: long, and useless to others. */
 const IS_SEALED = /^(?:signature|encrypted_content|thoughtSignature|thought_signature)$/
 

@@ -8,6 +8,7 @@ import { DataError, type Finding } from '../../codegen/read/findings.js'
 import { sayingOf } from '../../codegen/read/parts.js'
 import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
+import { nearest } from '../../codegen/read/suggest.js'
 import type { Context, Mapping } from '../../engine/plan.js'
 import { mappingOf } from '../../engine/snapshot/compose.js'
 import { type CommandResult, UsageError } from '../output.js'
@@ -39,7 +40,10 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
   const [client = '', upstream = ''] = pair.split('-to-')
   if (!project.mappings.has(pair) && composedPair(project, client, upstream) === undefined) {
     const pairs = [...project.mappings.keys(), ...composedPairs(project).map(({ name }) => name)]
-    throw new UsageError(`There is no mapping ${pair}; there are: ${pairs.join(', ')}.`)
+    const akin = pairs.filter(name => name.startsWith(`${client}-to-`) || name.endsWith(`-to-${upstream}`))
+    const near = nearest(pairs, pair)
+    const hint = near === undefined ? '' : ` Did you mean ${near}?`
+    throw new UsageError(`There is no mapping ${pair}.${hint} There are: ${(akin.length > 0 ? akin : pairs).join(', ')}.`)
   }
   const plan = await loadPlan(join(folder, 'gateway.yaml'))
   const compiled = mappingOf(plan, client, upstream) as Mapping

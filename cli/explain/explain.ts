@@ -366,6 +366,8 @@ interface ExplainedTarget {
 interface Refused {
   status: number
   message: string
+  /** What the client gets; absent where no route is asked. */
+  body?: Json
 }
 
 function textOf({ route, key, model, targets, refused }: Explained): string {
@@ -374,7 +376,7 @@ function textOf({ route, key, model, targets, refused }: Explained): string {
   targets?.forEach((target, index) => {
     lines.push('', ...targetLines(target, `${index + 1}. `))
   })
-  if (refused !== undefined) lines.push('', `refused  ${refusedText(refused as Refused)}`)
+  if (refused !== undefined) lines.push('', ...refusedLines('refused  ', refused as Refused))
   lines.push('', 'Nothing was sent.')
   return lines.join('\n')
 }
@@ -385,7 +387,7 @@ function targetLines(target: ExplainedTarget, title: string): string[] {
   if (price !== undefined) lines.push(`   price ${typeof price === 'string' ? price : priceText(price)}`)
   if (limits !== undefined) lines.push(`   limits ${deadlinesText(limits)}`)
   lines.push(...dropped.map(path => `   dropped: ${path}: ${why[path] as string}`))
-  if (refused !== undefined) lines.push(`   refused: ${refusedText(refused)}`)
+  if (refused !== undefined) lines.push(...refusedLines('   refused: ', refused))
   if (next !== undefined) return [...lines, ...targetLines(next, '   else ')]
   if (request === undefined) return lines
   lines.push(`   ${request.method} ${request.url}`, `   headers ${inline(request.headers)}`)
@@ -404,8 +406,9 @@ function priceText({ currency, ...price }: { currency?: string }): string {
   return `${meters.join(', ')} ${currency ?? 'USD'}; of tokens, for a million`
 }
 
-function refusedText({ status, message }: Refused): string {
-  return `${status} ${message}`
+function refusedLines(title: string, { status, message, body }: Refused): string[] {
+  const got = body === undefined ? [] : [`${' '.repeat(title.length)}the client gets ${JSON.stringify(body)}`]
+  return [`${title}${status} ${message}`, ...got]
 }
 
 function block(title: string, value: Json): string[] {

@@ -7,6 +7,7 @@ import { DataError } from '../../codegen/read/findings.js'
 import { membersOfEngine } from '../../codegen/read/members-of-engine.js'
 import type { Entry, MappingData, Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
+import { useOneOf } from '../../codegen/read/suggest.js'
 import { type CommandResult, count, UsageError } from '../output.js'
 import { folderOf } from '../overlay.js'
 import { projectOf } from '../project.js'
@@ -23,7 +24,7 @@ export async function showFields(folder: string, client: string, upstream: strin
   if (mapping === undefined) {
     for (const dialect of [client, upstream])
       if (!project.formats.has(dialect))
-        throw new UsageError(`There is no dialect ${dialect}; there are: ${[...project.formats.keys()].sort().join(', ')}.`)
+        throw new UsageError(`There is no dialect ${dialect}: ${useOneOf([...project.formats.keys()].sort(), dialect)}.`)
     if (client === upstream)
       return { json: { pair, fields: [] }, text: `${client} to ${upstream}: the bytes pass unchanged; no field is lost.`, findings: [] }
     const others = [...project.mappings.keys(), ...composedPairs(project).map(({ name }) => name)]

@@ -414,7 +414,7 @@ describe('sluice explain', () => {
       /^key .*; limits: requests 60\/1m, in_flight 4/m,
       /^ {3}price input 0\.25, cached 0\.025, output 2/m,
       /^ {3}limits body 32MiB, .*connect 2s, headers 10m/m,
-      /^ {3}refused: 400 .*'n'/m,
+      /^ {3}refused: 400 .*'n'.*\n +the client gets \{"error":/m,
       /^ {3}dropped: user: the provider does not take it$/m,
       /^ {3}dropped: n: the operator allows 2 at most$/m,
     ])
@@ -535,6 +535,10 @@ describe('sluice try', () => {
     const bad = await sluice(['try', 'chat-to-messages', 'response', '--json'], folderOf(), {}, '{"type":"message"}')
     expect(bad.code).toBe(1)
     expect(json(bad.out).findings.map(({ rule }) => rule)).toContain('case/schema')
+    expect(await sluice(['try', 'chat-to-mesages', 'request'], folderOf(), {}, '{}')).toMatchObject({
+      code: 64,
+      err: expect.stringMatching(/^There is no mapping chat-to-mesages\. Did you mean chat-to-messages\? There are: chat-to-/),
+    })
     expect((await sluice(['try', 'latin-to-greek', 'request'], folderOf(), {}, '{}')).code).toBe(64)
     expect((await sluice(['try', 'chat-to-messages', 'poem'], folderOf(), {}, '{}')).code).toBe(64)
   })

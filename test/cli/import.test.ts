@@ -374,7 +374,8 @@ upstreams: { up: { provider: anthropic, base: '${simulator.url}', secret: sk-ant
 models: { m: { targets: [{ upstream: up, model: sim }] } }
 `,
     })
-    const body = (stream: boolean): string => JSON.stringify({ model: 'm', seed: 7, stream, messages: [{ role: 'user', content: 'Hi' }] })
+    const body = (stream: boolean): string =>
+      JSON.stringify({ model: 'm', seed: 7, user: 'jane.doe', stream, messages: [{ role: 'user', content: 'Hi' }] })
     const record = (name: string, stream: boolean): Promise<Ended> =>
       sluice(['test', '.', '--record', '--key', 'me', '--path', '/v1/chat/completions', '--name', name], folder, {}, body(stream))
     for (const [name, stream] of [
@@ -383,7 +384,7 @@ models: { m: { targets: [{ upstream: up, model: sim }] } }
     ] as const)
       expect(await record(name, stream)).toMatchObject({ code: 0, err: '' })
     const whole = readFileSync(join(folder, 'mappings/chat-to-messages/cases/a-whole-answer.yaml'), 'utf8')
-    expect(whole).not.toMatch(/secret-of-the-account|a-key-of-mine/)
+    expect(whole).not.toMatch(/secret-of-the-account|a-key-of-mine|jane/)
     expect(load(whole)).toMatchObject({
       name: 'a whole answer',
       request: { in: { model: 'm', seed: 7 }, out: { model: 'upstream-model' }, ctx: { provider: 'anthropic' } },
