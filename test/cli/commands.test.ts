@@ -2,7 +2,7 @@
 
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -605,6 +605,30 @@ stream:
       `mappings/my_text-to-chat/mapping.yaml:${lineOf(mapping, 'name: never')} case/step`,
     ])
     expect(json(bad.out)).toMatchObject({ cases: 5, failed: 1, steps: { all: 2, fired: 1 } })
+  })
+
+  test('finds cases that are none, that pass though they are known to fail, that fail by an error, and parts without one', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY })
+    for (const args of [
+      ['new', 'dialect', 'my_text'],
+      ['new', 'mapping', 'my_text-to-chat'],
+    ])
+      expect((await sluice(args, folder)).code).toBe(0)
+    const cases = join(folder, 'mappings/my_text-to-chat/cases')
+    const request = readFileSync(join(cases, 'request.yaml'), 'utf8')
+    writeFileSync(join(cases, 'request.yaml'), `known: 7\n${request}`)
+    writeFileSync(join(cases, 'empty.yaml'), '# nothing\n')
+    rmSync(join(cases, 'response.yaml'))
+    const found = async (): Promise<string[]> => {
+      const { code, out } = await sluice(['test', '--json'], folder)
+      expect(code).toBe(1)
+      return json(out).findings.map(({ file, rule }) => `${file.replace(/^.*my_text-to-chat\//, '')} ${rule}`)
+    }
+    expect((await found()).sort()).toEqual(['cases/empty.yaml case/empty', 'cases/request.yaml case/known', 'mapping.yaml case/missing'])
+    const mapping = join(folder, 'mappings/my_text-to-chat/mapping.yaml')
+    writeFileSync(mapping, readFileSync(mapping, 'utf8').replace('"model": $ctx.model', '"model": $error("no")'))
+    writeFileSync(join(cases, 'request.yaml'), request)
+    expect(await found()).toContain('cases/request.yaml case/error')
   })
 
   test('tries the properties that follow from the schemas, and shrinks what breaks them', async () => {
