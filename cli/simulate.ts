@@ -1,11 +1,18 @@
 // `sluice simulate`: runs the simulator in its own process.
 
+import { EXIT } from './exit-codes.js'
 import { startSimulator } from './simulator/server.js'
 
 export async function simulate(options: { listen: string; scenarios?: string }): Promise<void> {
   const simulator = await startSimulator(options).catch(error => {
-    console.error(`Cannot simulate on ${options.listen}: ${error instanceof Error ? error.message : String(error)}`)
-    process.exit(2)
+    const why = error instanceof Error ? error.message : String(error)
+    const isOfAddress = why.startsWith('cannot listen')
+    console.error(
+      isOfAddress
+        ? `Cannot listen on ${options.listen}: the port is taken, or the address is none of this machine's`
+        : `The scenarios cannot be used: ${why}`,
+    )
+    process.exit(isOfAddress ? EXIT.listen : EXIT.findings)
   })
   console.log(JSON.stringify({ msg: 'listening', url: simulator.url }))
   const stop = (): void => void simulator.close().then(() => process.exit(0))

@@ -37,13 +37,20 @@ export async function importGateway(source: Source, path: string, out: string | 
   const lines = [...plan.lines].sort((one, other) => VERDICTS.indexOf(one.verdict) - VERDICTS.indexOf(other.verdict))
   const counts = VERDICTS.map(verdict => `${lines.filter(line => line.verdict === verdict).length} ${verdict}`).join(', ')
   const summary = `${count(lines.length, 'setting')}: ${counts}`
+  const report = [columns(lines.map(({ verdict, path: at, why }) => [verdict, at, why])), '', summary].join('\n')
   return {
     json: { lines, ...(out !== undefined && { file: out }), gateway: plan.gateway },
-    text: [...(out === undefined ? [yaml] : []), columns(lines.map(({ verdict, path: at, why }) => [verdict, at, why])), '', summary].join(
-      '\n',
-    ),
+    text: out === undefined ? yaml + commented(report) : report,
     findings: [],
   }
+}
+
+/** Lines as comments of YAML, so that what is printed is a file as it is. */
+function commented(text: string): string {
+  return text
+    .split('\n')
+    .map(line => `# ${line}`.trimEnd())
+    .join('\n')
 }
 
 function parsed(path: string): unknown {

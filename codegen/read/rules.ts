@@ -358,7 +358,12 @@ export const RULES: readonly Rule[] = [
     'fields: { dropped: { sede: it has none } }  # the schema has `seed`',
     'Correct the name, or remove the row.',
   ),
-  error('mapping/define', 'Every definition is a function.', "define: { four: 'function($x) { $x * 2 }(2)' }", "Write it as `'function($x) { … }'`."),
+  error(
+    'mapping/define',
+    'Every definition is a function.',
+    "define: { four: 'function($x) { $x * 2 }(2)' }",
+    "Write it as `'function($x) { … }'`.",
+  ),
   error(
     'mapping/on',
     'The kinds in `on` can occur: the schema of the provider’s events has them, and the loop around the step is for them. `done` stands alone and outside of loops.',

@@ -141,6 +141,18 @@ test('a folder is also meant by the gateway.yaml in it, and one that is not ther
     expect(await sluice([...args, 'nowhere'], folder)).toEqual({ code: 64, out: '', err: 'There is no folder nowhere.\n' })
 })
 
+test('a simulator without its scenarios, and on an address that is taken, tells which', async () => {
+  const folder = folderOf()
+  expect(await sluice(['simulate', '--listen', '127.0.0.1:0', '--scenarios', 'nowhere.yaml'], folder)).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^The scenarios cannot be used: .*nowhere\.yaml/),
+  })
+  expect(await sluice(['simulate', '--listen', '192.0.2.1:1'], folder)).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/^Cannot listen on 192\.0\.2\.1:1: /),
+  })
+})
+
 test('a store that cannot be opened is told in a sentence', async () => {
   const folder = folderOf({ 'gateway.yaml': 'store: { at: sqlite, folder: gateway.yaml/data }\n' })
   const ended = await sluice(['store', 'migrate', '--config', 'gateway.yaml'], folder)

@@ -114,6 +114,14 @@ describe('sluice import', () => {
     expect(await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml'], folder)).toMatchObject({ code: 64 })
   })
 
+  test('what is printed is a file as it is, with the lines as comments', async () => {
+    const folder = folderOf({ 'config.yaml': LITELLM })
+    const { code, out } = await sluice(['import', 'litellm', 'config.yaml'], folder)
+    expect(code).toBe(0)
+    expect(out).toMatch(/^# unsupported\s+model_list\[4\]\.litellm_params\.model\s+\S/m)
+    expect(load(out)).toHaveProperty('models.fast.aliases', ['gpt-4'])
+  })
+
   test('channels of new-api', async () => {
     const channels = [
       {
