@@ -70,7 +70,7 @@ export async function explain(options: ExplainOptions): Promise<CommandResult> {
 }
 
 /** What a request is explained with. */
-interface World {
+interface Known {
   snapshot: Snapshot
   /** Why a pair of dialects loses a field. */
   lost(): Reasons
@@ -78,8 +78,8 @@ interface World {
   timesOf(target: Target): number
 }
 
-async function explainIn(given: GivenRequest, options: ExplainOptions, world: World, into: Explained): Promise<void> {
-  const { snapshot } = world
+async function explainIn(given: GivenRequest, options: ExplainOptions, known: Known, into: Explained): Promise<void> {
+  const { snapshot } = known
   const { plan } = snapshot
   const found = snapshot.router({
     ...given,
@@ -150,7 +150,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, world: Wo
         await explainTarget(
           { route, input, choice, exchange, snapshot, binding, limits, lease: undefined, hold: undefined, targetLease: undefined },
           dialect,
-          world,
+          known,
         ),
       )
     }
@@ -172,16 +172,16 @@ export function namedKey(name: string, route: Route, snapshot: Snapshot): Key | 
 }
 
 /** A target as it would be asked: in the dialect that its model prefers for this request, unless that cannot say it. */
-async function explainTarget(usual: Attempt, dialect: Dialect, world: World): Promise<object> {
+async function explainTarget(usual: Attempt, dialect: Dialect, known: Known): Promise<object> {
   const better = betterFor(usual)
   if (better !== undefined) {
-    const told = await explainBinding({ ...usual, binding: better }, dialect, world)
+    const told = await explainBinding({ ...usual, binding: better }, dialect, known)
     if (!('refused' in told)) return told
   }
-  return explainBinding(usual, dialect, world)
+  return explainBinding(usual, dialect, known)
 }
 
-async function explainBinding(attempt: Attempt, dialect: Dialect, world: World): Promise<object> {
+async function explainBinding(attempt: Attempt, dialect: Dialect, known: Known): Promise<object> {
   const { binding, choice, limits, input } = attempt
   const { target } = binding
   const told = {
@@ -193,7 +193,7 @@ async function explainBinding(attempt: Attempt, dialect: Dialect, world: World):
     ...(binding.isPatched && { patch: 'the request is patched by gateway.yaml' }),
     // The patches of the provider's file for the answer.
     patched: (['usage', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
-    ...priceOf(attempt, world),
+    ...priceOf(attempt, known),
     limits,
   }
   try {
@@ -201,14 +201,14 @@ async function explainBinding(attempt: Attempt, dialect: Dialect, world: World):
     if (refusal) throw refusal
     if (binding.mapping && input.stream && !binding.mapping.stream)
       throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
-    return { ...told, ...(await renderedOf(attempt, world)) }
+    return { ...told, ...(await renderedOf(attempt, known)) }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     if (binding.next && binding.mapping)
       return {
         ...told,
         refused: refusalOf(error, dialect),
-        next: await explainBinding({ ...attempt, binding: binding.next }, dialect, world),
+        next: await explainBinding({ ...attempt, binding: binding.next }, dialect, known),
       }
     return { ...told, refused: refusalOf(error, dialect) }
   }
@@ -238,7 +238,7 @@ function howOf({ mapping, from, to }: Binding): string {
 }
 
 /** The upstream request as it would be sent, with secrets masked. */
-async function renderedOf(given: Attempt, world: World): Promise<object> {
+async function renderedOf(given: Attempt, known: Known): Promise<object> {
   const { binding } = given
   const { target, mapping } = binding
   const attempt = mapping ? { ...given, input: await forMapping(given.input, given.route, binding.from) } : given
@@ -257,14 +257,14 @@ async function renderedOf(given: Attempt, world: World): Promise<object> {
       after: bodyOf(rendered),
     },
     dropped,
-    ...(dropped.length > 0 && { why: Object.fromEntries(dropped.map(path => [path, whyLost(path, binding, world.lost())])) }),
+    ...(dropped.length > 0 && { why: Object.fromEntries(dropped.map(path => [path, whyLost(path, binding, known.lost())])) }),
     ...(fetched.length > 0 && { fetched }),
     ...(Array.isArray(parts) && parts.length > 1 && { calls: parts.length }),
   }
 }
 
 /** The price of a million tokens, and of other meters, at this target; nothing if it is not known. */
-function priceOf({ binding: { target }, choice }: Attempt, { snapshot, timesOf }: World): object {
+function priceOf({ binding: { target }, choice }: Attempt, { snapshot, timesOf }: Known): object {
   const own = choice.model?.config.price
   const price = own ?? pricesTimes(priceAt(target.facts.prices, new Date().toISOString()), timesOf(target))
   return price === undefined ? { price: 'not known' } : { price: { ...price, ...(own && { currency: snapshot.currency }) } }
