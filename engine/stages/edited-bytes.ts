@@ -64,9 +64,19 @@ export function editedBytes(
     for (const [name, change] of fits.edits)
       edit(name, change.value === undefined ? change : { ...change, value: releaseDigits(change.value) })
   }
-  const told = fits?.told ?? NONE
+  let told = fits?.told ?? NONE
   for (const name of endpoint.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
-  for (const name in endpoint.rename) if (body[name] !== undefined) edit(name, { rename: endpoint.rename[name] as string })
+  for (const name in endpoint.rename) {
+    if (body[name] === undefined) continue
+    const other = endpoint.rename[name] as string
+    edit(name, { rename: other })
+    told = [...told, `${name} as ${other}`]
+    if (body[other] === undefined || endpoint.rename[other] !== undefined) continue
+    // Two members of one name: readers would differ on which one counts.
+    checkLost([other], choice, `${name} takes its place`)
+    edit(other, { drop: true })
+    told = [...told, other]
+  }
   if (edits === undefined) return { body: bytes, isAsked, told }
   // A signer needs the whole body.
   if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked, told }
