@@ -682,7 +682,7 @@ stream:
         path: '/v1/chat/completions',
         request: { in: { ...ask('Hi'), seed: 1, max_completion_tokens: 9 }, out: { ...ask('Hi'), max_tokens: 9, user: 'us' } },
         asked: { upstream: 'own', path: '/below/v1/chat/completions', headers: { 'x-team': 'search' } },
-        dropped: ['seed'],
+        dropped: ['max_completion_tokens as max_tokens', 'seed'],
         response: { in: answer('Hello', 'eos'), out: answer('Hello', 'stop') },
         usage: { input: 3, output: 4 },
       },
