@@ -135,9 +135,10 @@ const seconds = (performance.now() - began) / 1000
 await Promise.all([...askers, ...streams])
 
 let found
-for (let last = -1; ; ) {
+// A new control process waits ten seconds for the workers of the one before, until it writes what they had under way as lost.
+for (let [last, same] = [-1, 0]; same < 4; ) {
   found = await gateway.admin('/ledger/verify')
-  if (found.rows === last && Object.keys(found.differences).length === 0) break
+  same = found.rows === last && Object.keys(found.differences).length === 0 ? same + 1 : 0
   last = found.rows
   await sleep(4_000)
 }
