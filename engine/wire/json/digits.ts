@@ -4,6 +4,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { asPattern, textOf } from '../../core/text.js'
+import { DEEPEST } from './depth.js'
 import { forEachAt } from './scan.js'
 
 /** A random mark that no client can send. If a mapping puts a number into a text, the mark is removed and the digits stay. */
@@ -48,7 +49,7 @@ function endOfString(json: string, start: number): number {
 
 /** JSON bytes as text, with the digits at some paths kept. `text` is the decoded text. */
 export function keptText(bytes: Buffer, paths: readonly (readonly string[])[], text: string): string {
-  return mayHold(text, paths) ? textOf(keptAt(bytes, paths)) : text
+  return SUSPECT.test(text) ? textOf(keptAt(bytes, paths)) : text
 }
 
 /** The same for the values at some paths only (paths as for `forEachAt`); returns the same bytes if nothing changes. */
@@ -76,10 +77,10 @@ function keptAt(bytes: Buffer, paths: readonly (readonly string[])[]): Buffer {
 }
 
 /**
- * Whether a parsed value has a number at one of some paths (as for `forEachAt`). Most have none, and looking there costs far
- * less than a search of the text.
+ * Whether a parsed value may have a number at one of some paths (as for `forEachAt`). Most have none, and looking there costs
+ * far less than a search of the text.
  */
-export function holdsNumberAt(value: unknown, paths: readonly (readonly string[])[]): boolean {
+export function mayHoldNumberAt(value: unknown, paths: readonly (readonly string[])[]): boolean {
   let steps = stepsOf.get(paths)
   if (steps === undefined) {
     steps = stepsAlong(paths)
@@ -101,7 +102,7 @@ function stepsAlong(paths: readonly (readonly string[])[]): Steps {
 }
 
 function holdsNumberOn(value: unknown, steps: Steps | undefined): boolean {
-  if (steps === undefined) return holdsNumber(value)
+  if (steps === undefined) return holdsNumber(value, DEEPEST)
   if (typeof value !== 'object' || value === null) return false
   for (const [name, behind] of steps) {
     if (name !== '[]') {
@@ -113,9 +114,11 @@ function holdsNumberOn(value: unknown, steps: Steps | undefined): boolean {
   return false
 }
 
-function holdsNumber(value: unknown): boolean {
+/** Also true for a value of more levels, whose depth nobody has checked yet: this would overflow the stack. */
+function holdsNumber(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return typeof value === 'number'
-  for (const key in value) if (holdsNumber((value as Record<string, unknown>)[key])) return true
+  if (levels === 0) return true
+  for (const key in value) if (holdsNumber((value as Record<string, unknown>)[key], levels - 1)) return true
   return false
 }
 

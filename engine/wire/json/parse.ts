@@ -1,7 +1,7 @@
 // Parses JSON bytes.
 
 import { textOf } from '../../core/text.js'
-import { holdsNumberAt, keptText } from './digits.js'
+import { keptText, mayHoldNumberAt } from './digits.js'
 
 /**
  * Throws the SyntaxError of `JSON.parse`. Skips a byte order mark. Numbers at `verbatim` paths keep their digits. `text` is
@@ -9,7 +9,7 @@ import { holdsNumberAt, keptText } from './digits.js'
  */
 export function parseJson(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefined, text = textOf(bytes)): unknown {
   const value = JSON.parse(withoutMark(text))
-  if (verbatim === undefined || !holdsNumberAt(value, verbatim)) return value
+  if (verbatim === undefined || !mayHoldNumberAt(value, verbatim)) return value
   const kept = keptText(bytes, verbatim, text)
   return kept === text ? value : JSON.parse(withoutMark(kept))
 }
