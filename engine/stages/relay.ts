@@ -13,6 +13,7 @@ import type { Lease } from '../limits/lease.js'
 import type { RelayPlan } from '../plan.js'
 import type { Binding, Route, Snapshot } from '../snapshot/model.js'
 import { errorFrom } from '../upstream/refusal.js'
+import { holdsAny } from '../wire/json/markers.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
 import { failover } from './failover.js'
@@ -219,7 +220,7 @@ export class Relay implements SocketRelay, Deadline {
       this.upstream.pause()
     }
     const usage = this.binding.to.stream?.usage
-    if (usage && !isBinary && usage.markers.some(marker => data.includes(marker))) {
+    if (usage && !isBinary && holdsAny(data, usage.markers)) {
       try {
         addUsage(exchange.log, readUsage(usage.read, JSON.parse(data.toString('utf8'))))
         if (exchange.log.usage) {
