@@ -2,6 +2,7 @@
 // that no schema names, and loose shapes.
 
 import { topMembers } from '../jsonata/top-members.js'
+import type { Modules } from '../print/modules.js'
 import type { Entry, FormatData, Project } from '../read/project.js'
 import { looseId, type Schema, type SchemaSet, schemaId } from '../read/schemas.js'
 import type { DialectUse, Unit, UnitKeys } from '../units.js'
@@ -12,15 +13,18 @@ import { printUnnamed } from './unnamed.js'
 import { printValidators } from './validators.js'
 
 /** The modules of the dialects' schemas, as the plan imports them. */
-export interface SchemaModules {
-  /** For each function of these: the local name of its module. */
-  validators: Map<string, string>
-  normalisers: Map<string, string>
-  unnamed: Map<string, string>
-  /** Addresses by dialect: these modules are imported on demand. */
-  shapes: Map<string, string>
-  /** Addresses of the others by local name. */
-  imports: Map<string, string>
+export type SchemaModules = Pick<Modules, 'validators' | 'normalisers' | 'unnamed' | 'shapes' | 'imports'>
+
+/** The same while they are gathered. */
+type Gathered = { [Kind in keyof SchemaModules]: Map<string, string> }
+
+/** What the schemas are compiled with. */
+interface Compiling {
+  project: Project
+  output: Output
+  keys: UnitKeys
+  loose: SchemaSet
+  useOf(dialect: Entry<FormatData>): DialectUse
 }
 
 /** The file of each kind of module that schemas become. */
@@ -30,31 +34,19 @@ const IMPORTED = ['validators', 'normalisers', 'unnamed'] as const
 
 /** Compiles the schemas of all dialects together, or, where there is a base, of each dialect that the base does not have. */
 export function compileSchemas(project: Project, output: Output, keys: UnitKeys, loose: SchemaSet): SchemaModules {
-  const modules: SchemaModules = {
-    validators: new Map(),
-    normalisers: new Map(),
-    unnamed: new Map(),
-    shapes: new Map(),
-    imports: new Map(),
-  }
+  const modules: Gathered = { validators: new Map(), normalisers: new Map(), unnamed: new Map(), shapes: new Map(), imports: new Map() }
   const uses = usesOf(project)
-  const useOf = ({ name }: Entry<FormatData>): DialectUse => uses(name)
-  if (output.placement.base === undefined) compileTogether(project, output, keys, loose, useOf, modules)
-  else for (const format of project.formats.values()) compileApart(format, project, output, keys, loose, useOf, modules)
+  const compiling: Compiling = { project, output, keys, loose, useOf: ({ name }) => uses(name) }
+  if (output.placement.base === undefined) compileTogether(compiling, modules)
+  else for (const format of project.formats.values()) compileApart(format, compiling, modules)
   return modules
 }
 
 /** All dialects in the same modules, which hold what their schemas share. */
-function compileTogether(
-  project: Project,
-  output: Output,
-  keys: UnitKeys,
-  loose: SchemaSet,
-  useOf: (dialect: Entry<FormatData>) => DialectUse,
-  modules: SchemaModules,
-): void {
+function compileTogether(compiling: Compiling, modules: Gathered): void {
+  const { project, output, keys, useOf } = compiling
   const formats = [...project.formats.values()]
-  const { files, names } = compileDialects(project, formats, useOf, loose, '', output.placement.sluice('plan.js'))
+  const { files, names } = compileDialects(formats, compiling, '', output.placement.sluice('plan.js'))
   output.add(files)
   note(modules, names, file => ({ local: file, from: `./${file}.js` }))
   for (const format of formats)
@@ -62,19 +54,12 @@ function compileTogether(
 }
 
 /** A dialect in modules of its own, or the base's modules if the base has the same dialect. */
-function compileApart(
-  format: Entry<FormatData>,
-  project: Project,
-  output: Output,
-  keys: UnitKeys,
-  loose: SchemaSet,
-  useOf: (dialect: Entry<FormatData>) => DialectUse,
-  modules: SchemaModules,
-): void {
+function compileApart(format: Entry<FormatData>, compiling: Compiling, modules: Gathered): void {
+  const { output, keys, useOf } = compiling
   const { name } = format
   const folder = `dialects/${name}/`
   const { isBase, names } = output.unit('dialects', name, keys.dialect(format, useOf(format)), () =>
-    compileDialects(project, [format], useOf, loose, folder, output.placement.sluice(`${folder}x`)),
+    compileDialects([format], compiling, folder, output.placement.sluice(`${folder}x`)),
   )
   note(modules, names, file =>
     isBase ? { local: file, from: output.inBase(`${file}.js`) } : { local: `${file}_${identifier(name)}`, from: `./${folder}${file}.js` },
@@ -82,7 +67,7 @@ function compileApart(
 }
 
 /** Notes which module has each function. */
-function note(modules: SchemaModules, names: Unit['names'], place: (file: string) => { local: string; from: string }): void {
+function note(modules: Gathered, names: Unit['names'], place: (file: string) => { local: string; from: string }): void {
   for (const kind of IMPORTED) {
     const { local, from } = place(FILES[kind])
     modules.imports.set(local, from)
@@ -110,13 +95,12 @@ function usesOf({ mappings, routes }: Project): (dialect: string) => DialectUse 
 
 /** Compiles the schemas of some dialects to modules in a folder of the output, which is '' or ends with a slash. */
 function compileDialects(
-  { schemas }: Project,
   dialects: readonly Entry<FormatData>[],
-  useOf: (dialect: Entry<FormatData>) => DialectUse,
-  loose: SchemaSet,
+  { project, loose, useOf }: Compiling,
   folder: string,
   sluice: string,
 ): Unit {
+  const { schemas } = project
   const validators = new Map<string, string>()
   const shapes = new Map<string, string>()
   const requests = new Map<string, string>()
