@@ -2,7 +2,7 @@
 // a known hash is not compiled again.
 
 import { createHash } from 'node:crypto'
-import type { Entry, FormatData, MappingData, Project } from './read/project.js'
+import { type Entry, type FormatData, type MappingData, type Project, sidesOf } from './read/project.js'
 import { closureOf, schemaId } from './read/schemas.js'
 import { hashOf } from './read/stored.js'
 import type { YamlDocument } from './read/yaml.js'
@@ -82,7 +82,7 @@ export class UnitKeys {
   /** `ofEngine`: the members of its requests that the engine reads; `query`: those of the query that it may see. */
   mapping({ name, data, document }: Entry<MappingData>, ofEngine: ReadonlySet<string>, query: readonly string[]): string {
     const { parts, formats } = this.project
-    const [from, to] = name.split('-to-') as [string, string]
+    const { from, to } = sidesOf(name)
     const used = (data.uses ?? []).map(part => parts.get(part)).map(part => part && hashOf(part.document))
     const lines = [from, to].map(dialect => formats.get(dialect)?.data.stream?.event_line)
     return hashOfAll(

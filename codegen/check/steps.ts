@@ -3,7 +3,7 @@
 import { kindsOf } from '../compile/steps.js'
 import type { Finding } from '../read/findings.js'
 import { sayingOf } from '../read/parts.js'
-import type { Entry, MappingData, Project, Step } from '../read/project.js'
+import { type Entry, type MappingData, type Project, type Step, sidesOf } from '../read/project.js'
 import { schemaId } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer } from '../read/yaml.js'
@@ -14,7 +14,7 @@ const IS_NEVER = /^(?:false|null|0|''|"")$/
 export function checkSteps(mapping: Entry<MappingData>, project: Project): void {
   const { stream } = mapping.data
   if (stream === undefined) return
-  const to = mapping.name.split('-to-')[1] ?? ''
+  const { to } = sidesOf(mapping.name)
   const known = kindsIn(to, project)
   const find = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
     const said = sayingOf(mapping, project.parts, pointer)

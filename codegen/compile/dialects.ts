@@ -3,7 +3,7 @@
 
 import { topMembers } from '../jsonata/top-members.js'
 import type { Modules } from '../print/modules.js'
-import type { Entry, FormatData, Project } from '../read/project.js'
+import { type Entry, type FormatData, type Project, sidesOf } from '../read/project.js'
 import { looseId, type Schema, type SchemaSet, schemaId } from '../read/schemas.js'
 import type { DialectUse, Unit, UnitKeys } from '../units.js'
 import { identifier } from './identifier.js'
@@ -79,11 +79,11 @@ function note(modules: Gathered, names: Unit['names'], place: (file: string) => 
 /** Which of each dialect's schemas mappings read. */
 function usesOf({ mappings, routes }: Project): (dialect: string) => DialectUse {
   const providersOf = (part: 'response' | 'stream'): Set<string> =>
-    new Set([...mappings].filter(([, { data }]) => data[part]).map(([name]) => name.split('-to-')[1] as string))
+    new Set([...mappings].filter(([, { data }]) => data[part]).map(([name]) => sidesOf(name).to))
   const translated = providersOf('response')
   const streamed = providersOf('stream')
   // Unnamed members matter only where a request is translated.
-  const clients = new Set([...mappings.keys()].map(name => name.split('-to-')[0] as string))
+  const clients = new Set([...mappings.keys()].map(name => sidesOf(name).from))
   const checked = new Set(routes.flatMap(({ data }) => (data.validate === undefined ? [] : [data.dialect])))
   return dialect => ({
     isTranslated: translated.has(dialect),

@@ -7,7 +7,7 @@ import type { Exports } from '../print/modules.js'
 import { membersOfEngine } from '../read/members-of-engine.js'
 import { namesIn } from '../read/named.js'
 import { sayingOf } from '../read/parts.js'
-import type { Entry, FormatData, Library, MappingData, Project } from '../read/project.js'
+import { type Entry, type FormatData, type Library, type MappingData, type Project, sidesOf } from '../read/project.js'
 import { schemaId, shapeOf } from '../read/schemas.js'
 import type { UnitKeys } from '../units.js'
 import { compileMapping, libraryFor } from './mapping.js'
@@ -41,12 +41,6 @@ export function compileMappings(project: Project, output: Output, keys: UnitKeys
     modules.set(name, output.exportsOf(path, unit))
   }
   return { modules, ledger }
-}
-
-/** The client's dialect and the provider's. */
-function sidesOf(mapping: string): { from: string; to: string } {
-  const [from, to] = mapping.split('-to-') as [string, string]
-  return { from, to }
 }
 
 function moduleOf(mapping: Entry<MappingData>, library: Library, query: readonly string[], project: Project): Module {

@@ -8,7 +8,7 @@ import { libraryFor } from '../compile/mapping.js'
 import { endpointFunction } from '../compile/providers.js'
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
 import { topMembers } from '../jsonata/top-members.js'
-import type { EndpointData, Entry, Project, ProviderData } from '../read/project.js'
+import { type EndpointData, type Entry, type Project, type ProviderData, sidesOf } from '../read/project.js'
 import { milliseconds } from '../read/units.js'
 import { dialectOf } from './dialect.js'
 import { Code, type Printed, print } from './literal.js'
@@ -89,7 +89,7 @@ function importsOf(modules: Modules): { local: Js; line: Js }[] {
 }
 
 function mappingOf(name: string, { names }: Exports, project: Project, modules: Modules): Printed<Mapping> {
-  const [from, to] = name.split('-to-') as [string, string]
+  const { from, to } = sidesOf(name)
   const local = localOf('mapping', name, modules)
   const given = (key: string): Code | undefined => (names.has(key) ? memberOfImport(local, key) : undefined)
   const event = given('event')

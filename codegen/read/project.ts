@@ -50,6 +50,12 @@ export type FormatData = FormatFile & Required<Pick<FormatFile, 'title' | 'respo
 /** The same for a route. */
 export type RouteData = RouteFile & Required<Pick<RouteFile, 'method' | 'path' | 'auth' | 'dialect'>>
 
+/** The client's dialect and the provider's, from the name of a mapping. */
+export function sidesOf(mapping: string): { from: string; to: string } {
+  const [from, to = ''] = mapping.split('-to-') as [string, string?]
+  return { from, to }
+}
+
 export interface Entry<Data> {
   name: string
   data: Data
