@@ -1,32 +1,45 @@
-// Measures the cost of accounting in a worker: `npm run bench:accounting`. Two gateways, both with an access log, are called in turn: one with a
-// store, a key of it, three budgets, two limits and the ledger, the other with none of that. The ratio of each pair is the CPU
-// time that their workers took for the same requests.
+// Measures the cost of accounting in a worker: `npm run bench:accounting`. Two gateways, both with an access log, are called in
+// turn: one with a store, a key of it, three budgets, two limits and the ledger, the other with none of that. The ratio of each
+// pair is the CPU time that their workers took for the same requests. `--against FOLDER` starts the other from an earlier, built
+// checkout; `--pairs 30` and `--requests 1500` set how much is measured.
 
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
 import { startSimulator } from '../dist/cli/simulator/server.js'
 import { startGateway } from '../tools/gateway.mjs'
 
-const PAIRS = Number(process.argv[2] ?? 30)
-const REQUESTS = Number(process.argv[3] ?? 1500)
+const { values } = parseArgs({
+  options: {
+    against: { type: 'string' },
+    pairs: { type: 'string', default: '30' },
+    requests: { type: 'string', default: '1500' },
+  },
+})
+const PAIRS = Number(values.pairs)
+const REQUESTS = Number(values.requests)
 const WIDTH = 32
 const KEY = 'key-of-the-file'
 
 const simulator = await startSimulator({})
 const root = mkdtempSync(join(tmpdir(), 'sluice-a-'))
 const sha256 = createHash('sha256').update(KEY).digest('hex')
-const start = (name, more) =>
-  startGateway(join(root, name), {
-    log: { access: true },
-    keys: [{ name: 'file', sha256, team: 'red', tags: ['bench'] }],
-    upstreams: { up: { provider: 'openai', base: simulator.url, secret: 'none' } },
-    models: { sim: { targets: [{ upstream: 'up' }], price: { input: 1, output: 5 } } },
-    ...more,
-  })
+const start = (name, more, program) =>
+  startGateway(
+    join(root, name),
+    {
+      log: { access: true },
+      keys: [{ name: 'file', sha256 }],
+      upstreams: { up: { provider: 'openai', base: simulator.url, secret: 'none' } },
+      models: { sim: { targets: [{ upstream: 'up' }] } },
+      ...more,
+    },
+    program,
+  )
 
 /** Microseconds of all threads; finer than ticks, if the system has it. */
 function cpuOf(pid) {
@@ -74,11 +87,12 @@ async function round(gateway, key) {
 }
 
 const on = await start('on', {
+  models: { sim: { targets: [{ upstream: 'up' }], price: { input: 1, output: 5 } } },
   store: 'sqlite',
   key_limits: { requests: '100000000/1m', in_flight: 10_000 },
   budgets: { all: '1000000/month', key: '100000/day', teams: { red: '100000/month' } },
 })
-const off = await start('off', {})
+const off = await start('off', {}, values.against && join(resolve(values.against), 'dist/cli/main.js'))
 const made = await on.admin('/keys', { name: 'bench', team: 'red', tags: ['bench'] })
 const [control] = on.pids('control/main.js')
 for (let warm = 0; warm < 3; warm++)

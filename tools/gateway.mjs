@@ -7,14 +7,17 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { below } from './proc.mjs'
 
-const main = new URL('../dist/cli/main.js', import.meta.url).pathname
+const MAIN = new URL('../dist/cli/main.js', import.meta.url).pathname
 
-/** Starts one with the configuration `file`, and resolves when it listens, and its control process is ready if it has a store. */
-export async function startGateway(folder, file) {
+/**
+ * Starts one with the configuration `file`, and resolves when it listens, and its control process is ready if it has a store.
+ * @param program another checkout's
+ */
+export async function startGateway(folder, file, program = MAIN) {
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'gateway.yaml')
   writeFileSync(config, JSON.stringify({ listen: '127.0.0.1:0', grace: '1s', log: { access: false }, ...file }))
-  const child = spawn(process.execPath, ['--max-semi-space-size=32', main, 'start', '--config', config])
+  const child = spawn(process.execPath, ['--max-semi-space-size=32', program, 'start', '--config', config])
   const ready = file.store === undefined ? /"listening".*\n/ : /control process is ready/
   let text = ''
   // What follows the start may be lines of the access log: they are read, and let go.
