@@ -7,9 +7,8 @@ import type { Binding } from '../snapshot/model.js'
 import { errorFrom, failureFrom } from '../upstream/refusal.js'
 import { holdsAny } from '../wire/json/markers.js'
 import { parseJson } from '../wire/json/parse.js'
-import { lateMembers, type MemberSpan, scanMembers } from '../wire/json/scan.js'
 import { reshape } from '../wire/json/vectors.js'
-import { isSurelyJson } from '../wire/json/well-formed.js'
+import { surelyMembers } from '../wire/json/well-formed.js'
 
 /** The largest answer that is held for translation, or to be sent in one piece: bytes. */
 export const BODY_LIMIT = 64 * 1024 * 1024
@@ -34,7 +33,7 @@ export function readAnswer(bytes: Buffer, binding: Binding): Json {
   if (binding.mapping === undefined) {
     const { answer } = binding.to
     const isOne = answer === undefined || holdsAny(bytes, answer.markers)
-    const seen = isOne && isSurelyJson(bytes) ? peekUsage(bytes, binding) : undefined
+    const seen = isOne ? peekUsage(bytes, binding) : undefined
     if (seen !== undefined) return seen
     const body = parse(bytes, undefined, binding)
     if (answer && !answer.isOne(body)) throw new GatewayError('upstream', 'The upstream sent something that is no answer.')
@@ -54,50 +53,18 @@ export function translatable(body: Json, binding: Binding, ctx: Context, carry: 
 }
 
 /** The members that the log needs of an answer that passes; undefined if the whole has to be parsed. */
-function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
-  const members = binding.to.usageMembers
-  if (members === undefined) return undefined
-  const name = members[0] as string
-  const found: Record<string, Json> = {}
-  let isPlain = true
-  try {
-    // Most answers report their usage at the end.
-    const late = holdsOther(bytes, members)
-      ? holdsAny(bytes, ERROR)
-        ? undefined
-        : lateMembers(bytes, members)
-      : lateMembers(bytes, [name])
-    if (late) {
-      for (const member of late) found[member.key] = parsedAt(bytes, member)
-      return found
-    }
-    const end = scanMembers(bytes, member => {
-      if (members.includes(member.key)) found[member.key] = parsedAt(bytes, member)
-      else if (member.key === 'error') isPlain = false
-    })
-    return end >= 0 && isPlain ? found : undefined
-  } catch {
-    return undefined
+function peekUsage(bytes: Buffer, { to: { usageMembers } }: Binding): Json | undefined {
+  if (usageMembers === undefined) return undefined
+  let names = peeked.get(usageMembers)
+  if (names === undefined) {
+    names = [...usageMembers, 'error']
+    peeked.set(usageMembers, names)
   }
+  const found = surelyMembers(bytes, names)
+  return found === undefined || 'error' in found ? undefined : found
 }
 
-const ERROR = ['"error"']
-
-/** Whether the bytes hold an error, or a member other than the first. */
-function holdsOther(bytes: Buffer, members: readonly string[]): boolean {
-  let others = othersOf.get(members)
-  if (others === undefined) {
-    others = ['error', ...members.slice(1)].map(name => `"${name}"`)
-    othersOf.set(members, others)
-  }
-  return holdsAny(bytes, others)
-}
-
-const othersOf = new WeakMap<readonly string[], readonly string[]>()
-
-function parsedAt(bytes: Buffer, { valueStart, valueEnd }: MemberSpan): Json {
-  return JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
-}
+const peeked = new WeakMap<readonly string[], readonly string[]>()
 
 function parse(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefined, binding: Binding): Json {
   let body: Json

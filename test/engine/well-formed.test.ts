@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { areSurelyEvents, isSurelyJson } from '../../engine/wire/json/well-formed.js'
+import { areSurelyEvents, isSurelyJson, surelyMembers } from '../../engine/wire/json/well-formed.js'
 import { names, printCode } from '../../tools/wat.mjs'
 import { dialects } from './dialects.js'
 import { ask, setUp } from './fake-upstreams.js'
@@ -113,6 +113,54 @@ test('texts longer than a window, with tokens across its end', () => {
     expect(isSurelyJson(Buffer.from(text.replace('true,', 'true ')))).toBe(false)
     expect(isSurelyJson(Buffer.from(text.slice(0, -1)))).toBe(false)
   }
+})
+
+describe('some members of an object', () => {
+  const USAGE = ['usage', 'error']
+
+  test.each<[string, unknown]>([
+    ['{"usage":{"a":1}}', { usage: { a: 1 } }],
+    ['{"id":"\\"usage\\":1","usage":2,"tier":{"b":[1,{}]}}\n', { usage: 2 }],
+    [' { "usage" : [ 1 , 2 ] , "error" : null } ', { usage: [1, 2], error: null }],
+    ['{"a":{"usage":1}}', {}],
+    ['{"a":[{"usage":1}]}', {}],
+    ['{"a":"usage"}', {}],
+    ['{}', {}],
+    ['{"usage":1,"usage":2}', undefined],
+    ['{"usage":1,"\\u0075sage":2}', undefined],
+    ['{"\\u0075sage":1}', undefined],
+    ['data: {"usage":1}', undefined],
+    ['[{"usage":1}]', undefined],
+    ['{"usage":1', undefined],
+    ['', undefined],
+  ])('%s', (text, wanted) => {
+    expect(surelyMembers(Buffer.from(text), USAGE)).toEqual(wanted)
+  })
+
+  test('are those that parsing gives, wherever they are', () => {
+    const name = fc.constantFrom('usage', 'error', 'usag', 'usages', 'a', 'é', '')
+    const member = fc.tuple(name, fc.oneof(value, fc.dictionary(name, value, { maxKeys: 3 })))
+    fc.assert(
+      fc.property(fc.uniqueArray(member, { selector: ([key]) => key }), fc.constantFrom(undefined, 1, '\t'), (members, space) => {
+        const text = JSON.stringify(Object.fromEntries(members), undefined, space)
+        const wanted = Object.entries(JSON.parse(text) as object).filter(([key]) => USAGE.includes(key))
+        expect(surelyMembers(Buffer.from(text), USAGE)).toEqual(Object.fromEntries(wanted))
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  test('are found on both sides of the end of a window, and across it', () => {
+    for (let shift = 0; shift < 200; shift += 7) {
+      const given = {
+        error: [1],
+        pad: ['x'.repeat(500_000), 'x'.repeat(1024 * 1024 - 500_150 + shift)],
+        usage: { a: 'y'.repeat(60), b: [1, { c: 2 }] },
+        end: 1,
+      }
+      expect(surelyMembers(Buffer.from(JSON.stringify(given)), USAGE)).toEqual({ error: given.error, usage: given.usage })
+    }
+  })
 })
 
 describe.each(['\n', '\r\n', '\r'])('events whose lines end with %j', end => {

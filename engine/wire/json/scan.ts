@@ -41,7 +41,7 @@ function stringEnd(bytes: Buffer, start: number): number {
 
 const SHORT = 24
 
-function isSpace(code: number | undefined): boolean {
+export function isSpace(code: number | undefined): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
@@ -117,12 +117,8 @@ export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void, f
   let index = from
   if (bytes[index] === 0xef && bytes[index + 1] === 0xbb && bytes[index + 2] === 0xbf) index += 3
   while (isSpace(bytes[index])) index++
-  return bytes[index] === OPEN_BRACE ? restOfObject(bytes, index + 1, each) : -1
-}
-
-/** The members of an object from one of them on. */
-function restOfObject(bytes: Buffer, from: number, each: (member: MemberSpan) => void): number {
-  let index = from
+  if (bytes[index] !== OPEN_BRACE) return -1
+  index++
   for (;;) {
     while (isSpace(bytes[index]) || bytes[index] === COMMA) index++
     if (bytes[index] === CLOSE_BRACE) return index + 1
@@ -157,34 +153,6 @@ export function onlyMember(bytes: Buffer, key: string): MemberSpan | undefined {
   }
   const start = onlyOffset(bytes, markers)
   return start < 0 ? undefined : memberAt(bytes, key, start, start + quotedKey(key).length)
-}
-
-/**
- * Members near the end of the outermost object, in unparsed bytes. Of equal names the last one counts. Undefined if one of
- * the names occurs elsewhere, or if that cannot be decided. A name that is written with escapes only is not found.
- */
-export function lateMembers(bytes: Buffer, keys: readonly string[]): MemberSpan[] | undefined {
-  let start = bytes.length
-  let count = 0
-  for (const key of keys) {
-    const at = bytes.lastIndexOf(quotedKey(key))
-    if (at < 0) continue
-    count++
-    if (at < start) start = at
-  }
-  // A quote behind a backslash does not begin a string.
-  if (count === 0 || bytes[start - 1] === BACKSLASH) return undefined
-  const found: MemberSpan[] = []
-  // If the members belong to the outermost object, exactly one object ends after them.
-  let index = restOfObject(bytes, start, member => {
-    if (keys.includes(member.key)) found.push(member)
-  })
-  if (index < 0 || found.length !== count || new Set(found.map(({ key }) => key)).size !== count) return undefined
-  while (isSpace(bytes[index])) index++
-  if (index !== bytes.length) return undefined
-  let first = 0
-  while (isSpace(bytes[first])) first++
-  return bytes[first] === OPEN_BRACE ? found : undefined
 }
 
 function memberAt(bytes: Buffer, key: string, start: number, keyEnd: number): MemberSpan | undefined {

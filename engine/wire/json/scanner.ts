@@ -6,12 +6,15 @@ import { CODE } from './well-formed-code.js'
 export const WINDOW = 1024 * 1024
 /** Zero bytes behind a text, which end a string that was cut off. */
 const MARGIN = 64
+/** Where the scanner writes the places of members, behind the text, and of how many: two numbers for each. */
+export const PLACES = WINDOW + MARGIN
+export const MOST_PLACES = 32
 
 interface Scanner {
   memory: { buffer: ArrayBuffer }
-  begin(): void
+  begin(names: number, places: number): void
   isWhole(): number
-  body(length: number, isLast: number): number
+  body(length: number, isLast: number, base: number): number
   events(length: number, markers: number): number
   holdsAny(length: number, markers: number): number
   only(length: number, markers: number): number
@@ -35,11 +38,16 @@ export function load(bytes: Uint8Array): number {
   return length
 }
 
+/** The place of a member's value, as the scanner has noted it: offsets; a start of -1 if there is no such member. */
+export function placeAt(index: number): { start: number; end: number } {
+  return { start: memory.readInt32LE(PLACES + index * 8), end: memory.readInt32LE(PLACES + index * 8 + 4) }
+}
+
 /** Where lists of markers are in the scanner's memory, behind the text; undefined: there was no room. */
 const places = new WeakMap<readonly string[], number | undefined>()
 /** The same by content: a reload brings the same lists again. */
 const placesOfTexts = new Map<string, number>()
-let free = WINDOW + MARGIN
+let free = PLACES + MOST_PLACES * 8
 
 /** Where the scanner has a list of markers; undefined if there is no room for it. */
 export function placeOf(markers: readonly string[]): number | undefined {

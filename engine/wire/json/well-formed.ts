@@ -1,7 +1,8 @@
 // Checks that bytes which pass unparsed are JSON. Parsing would cost more than all other work on them; here WebAssembly
 // scans their structure without allocating anything. If the scan is not sure, the caller has to parse.
 
-import { load, placeOf, scanner, WINDOW } from './scanner.js'
+import { isSpace } from './scan.js'
+import { load, MOST_PLACES, PLACES, placeAt, placeOf, scanner, WINDOW } from './scanner.js'
 
 /**
  * Whether the data of every event in a block of whole events is surely JSON, and no marker is in the block. Call it with the
@@ -12,16 +13,52 @@ export function areSurelyEvents(block: Buffer, markers: readonly string[]): bool
   return place !== undefined && block.length <= WINDOW && scanner.events(load(block), place) === 1
 }
 
-/** Whether bytes are surely one JSON text. */
-export function isSurelyJson(bytes: Buffer): boolean {
-  scanner.begin()
+/**
+ * The values of some members of an object; nothing else of it is parsed. Undefined if the bytes are not surely JSON of an
+ * object, or if such a member may be there twice. Call it with the same list of names each time.
+ */
+export function surelyMembers(bytes: Buffer, names: readonly string[]): Record<string, unknown> | undefined {
+  if (!isObject(bytes) || !isSurelyJson(bytes, quoted(names))) return undefined
+  const found: Record<string, unknown> = {}
+  for (let index = 0; index < names.length; index++) {
+    const { start, end } = placeAt(index)
+    if (start >= 0) found[names[index] as string] = JSON.parse(bytes.toString('utf8', start, end))
+  }
+  return found
+}
+
+/** Whether bytes are surely one JSON text. Notes the places of the members with some names, written as in JSON. */
+export function isSurelyJson(bytes: Buffer, names: readonly string[] = NONE): boolean {
+  const list = names.length > MOST_PLACES ? undefined : placeOf(names)
+  if (list === undefined) return false
+  scanner.begin(list, PLACES)
   for (let from = 0; from < bytes.length; ) {
     const isLast = bytes.length - from <= WINDOW
-    const length = load(bytes.subarray(from, from + WINDOW))
-    const seen = scanner.body(length, isLast ? 1 : 0)
+    const length = load(isLast && from === 0 ? bytes : bytes.subarray(from, from + WINDOW))
+    const seen = scanner.body(length, isLast ? 1 : 0, from)
     // A string is longer than the window, or does not end.
     if (seen < (isLast ? length : 1)) return false
     from += seen
   }
   return scanner.isWhole() === 1
+}
+
+const NONE: readonly string[] = []
+const OPEN_BRACE = 0x7b
+
+function isObject(bytes: Buffer): boolean {
+  let first = 0
+  while (isSpace(bytes[first])) first++
+  return bytes[first] === OPEN_BRACE
+}
+
+const quotedNames = new WeakMap<readonly string[], readonly string[]>()
+
+function quoted(names: readonly string[]): readonly string[] {
+  let list = quotedNames.get(names)
+  if (list === undefined) {
+    list = names.map(name => JSON.stringify(name))
+    quotedNames.set(names, list)
+  }
+  return list
 }

@@ -8,14 +8,38 @@
   ;; How many brackets are open, and of which kind, the innermost lowest: 1 an object, 0 a list.
   (global $depth (mut i32) (i32.const 0))
   (global $kinds (mut i64) (i64.const 0))
+  ;; Members of the outermost object whose places are noted: a list of their names, in quotes, each behind its length (a length
+  ;; of 0 ends it), or 0; where the places are written, two numbers for each name; and the place that is being written, or 0.
+  (global $names (mut i32) (i32.const 0))
+  (global $places (mut i32) (i32.const 0))
+  (global $place (mut i32) (i32.const 0))
+  ;; Where in the whole text the piece begins that is at 0.
+  (global $base (mut i32) (i32.const 0))
+  ;; Whether a name of the outermost object may be one of the list, or stands there twice.
+  (global $isUnsure (mut i32) (i32.const 0))
 
-  (func (export "begin") (call $begin))
+  ;; Begins a text of which the members in the list $names are noted at $places: where the value begins and ends, or -1.
+  (func (export "begin") (param $names i32) (param $places i32)
+    (call $begin)
+    (if (i32.eqz (i32.load (local.get $names))) (then (return)))
+    (global.set $names (local.get $names))
+    (global.set $places (local.get $places))
+    (loop $more
+      (if (i32.load (local.get $names)) (then
+        (i32.store (local.get $places) (i32.const -1))
+        (local.set $places (i32.add (local.get $places) (i32.const 8)))
+        (local.set $names (i32.add (i32.add (local.get $names) (i32.const 4)) (i32.load (local.get $names))))
+        (br $more)))))
   (func $begin
     (global.set $next (i32.const 0))
     (global.set $depth (i32.const 0))
-    (global.set $kinds (i64.const 0)))
-  ;; Whether one value is there and nothing is open.
-  (func (export "isWhole") (result i32) (call $isWhole))
+    (global.set $kinds (i64.const 0))
+    (global.set $names (i32.const 0))
+    (global.set $place (i32.const 0))
+    (global.set $base (i32.const 0))
+    (global.set $isUnsure (i32.const 0)))
+  ;; Whether one value is there, nothing is open, and the places of members are sure.
+  (func (export "isWhole") (result i32) (i32.and (call $isWhole) (i32.eqz (global.get $isUnsure))))
   (func $isWhole (result i32)
     (i32.and (i32.eqz (global.get $depth)) (i32.eq (global.get $next) (i32.const 4))))
 
@@ -98,6 +122,36 @@
       (if (i32.eq (local.get $at) (local.get $from)) (then (return (i32.const -1))))))
     (local.get $at))
 
+  ;; Notes a name of the outermost object, from $at up to $end, if it is in the list. One with an escape may be.
+  (func $noteName (param $at i32) (param $end i32)
+    (local $name i32) (local $place i32) (local $size i32) (local $letter i32)
+    (local.set $name (global.get $names))
+    (local.set $place (global.get $places))
+    (local.set $letter (local.get $at))
+    (loop $letters
+      (if (i32.eq (i32.load8_u (local.get $letter)) (i32.const 0x5c)) (then (global.set $isUnsure (i32.const 1))))
+      (local.set $letter (i32.add (local.get $letter) (i32.const 1)))
+      (br_if $letters (i32.lt_u (local.get $letter) (local.get $end))))
+    (block $done
+      (loop $more
+        (local.set $size (i32.load (local.get $name)))
+        (br_if $done (i32.eqz (local.get $size)))
+        (local.set $name (i32.add (local.get $name) (i32.const 4)))
+        (if (i32.and (i32.eq (local.get $size) (i32.sub (local.get $end) (local.get $at)))
+                     (call $isSame (local.get $at) (local.get $name) (local.get $size)))
+          (then
+            (if (i32.ne (i32.load (local.get $place)) (i32.const -1)) (then (global.set $isUnsure (i32.const 1))))
+            (global.set $place (local.get $place))
+            (return)))
+        (local.set $name (i32.add (local.get $name) (local.get $size)))
+        (local.set $place (i32.add (local.get $place) (i32.const 8)))
+        (br $more))))
+  ;; Notes where the value of a noted member ends, if it is one of the outermost object's.
+  (func $noteEnd (param $at i32)
+    (if (i32.and (i32.ne (global.get $place) (i32.const 0)) (i32.eq (global.get $depth) (i32.const 1))) (then
+      (i32.store offset=4 (global.get $place) (i32.add (global.get $base) (local.get $at)))
+      (global.set $place (i32.const 0)))))
+
   ;; The next piece of a JSON text, at $from, of which the bytes up to $end are there. Gives the offset of what is not JSON any
   ;; more, which is a line end where $isLine is set; the offset where a string begins that does not end before $end, or
   ;; something that may be longer than what is there; or -1 where it is no JSON.
@@ -117,16 +171,22 @@
         (if (i32.eq (local.get $after) (i32.const -1)) (then (return (i32.const -1))))
         (if (i32.eq (local.get $after) (i32.const -2)) (then (return (local.get $at))))
         (global.set $next (local.get $code))
+        (if (i32.and (i32.eq (local.get $code) (i32.const 3))
+                     (i32.and (i32.eq (global.get $depth) (i32.const 1)) (i32.ne (global.get $names) (i32.const 0))))
+          (then (call $noteName (local.get $at) (local.get $after))))
         (local.set $at (local.get $after))
         (br $more)))
       (local.set $after (i32.add (local.get $at) (i32.const 1)))
       (if (i32.eq (local.get $code) (i32.const 0x3a)) (then ;; :
         (if (i32.ne (global.get $next) (i32.const 3)) (then (return (i32.const -1))))
         (global.set $next (i32.const 0))
+        (if (i32.and (i32.ne (global.get $place) (i32.const 0)) (i32.eq (global.get $depth) (i32.const 1)))
+          (then (i32.store (global.get $place) (i32.add (global.get $base) (local.get $after)))))
         (local.set $at (local.get $after))
         (br $more)))
       (if (i32.eq (local.get $code) (i32.const 0x2c)) (then ;; ,
         (if (i32.or (i32.ne (global.get $next) (i32.const 4)) (i32.eqz (global.get $depth))) (then (return (i32.const -1))))
+        (call $noteEnd (local.get $at))
         (global.set $next (i32.shl (i32.wrap_i64 (i64.and (global.get $kinds) (i64.const 1))) (i32.const 1)))
         (local.set $at (local.get $after))
         (br $more)))
@@ -152,6 +212,7 @@
           (else (if (i32.or (i32.wrap_i64 (i64.and (global.get $kinds) (i64.const 1)))
                             (i32.eqz (i32.or (i32.eq (global.get $next) (i32.const 5)) (i32.eq (global.get $next) (i32.const 4)))))
             (then (return (i32.const -1))))))
+        (call $noteEnd (local.get $at))
         (global.set $depth (i32.sub (global.get $depth) (i32.const 1)))
         (global.set $kinds (i64.shr_u (global.get $kinds) (i64.const 1)))
         (global.set $next (i32.const 4))
@@ -215,9 +276,10 @@
       (br $more))
     (unreachable))
 
-  ;; A piece of a JSON text that begins at 0, where $length bytes are there, behind which stand at least 16 zero bytes. Gives
-  ;; how many of them need not be seen again, or -1 where it is no JSON.
-  (func (export "body") (param $length i32) (param $isLast i32) (result i32)
+  ;; A piece of a JSON text that begins at 0, where $length bytes are there, behind which stand at least 16 zero bytes. Before it
+  ;; there were $base bytes of the text. Gives how many of them need not be seen again, or -1 where it is no JSON.
+  (func (export "body") (param $length i32) (param $isLast i32) (param $base i32) (result i32)
+    (global.set $base (local.get $base))
     ;; No word is longer than the margin; a longer number is what nobody is sure of.
     (call $json (i32.const 0) (local.get $length) (i32.const 0) (if (result i32) (local.get $isLast) (then (i32.const 0)) (else (i32.const 64)))))
 
