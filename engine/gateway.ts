@@ -39,7 +39,8 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   const said = changed ? changed.input : asked
   answers?.expect(said)
   if (snapshot.store) noteLabels(route, said, exchange, snapshot)
-  const choice = narrowed(choose(route, said, key, exchange, snapshot), changed?.target)
+  const all = choose(route, said, key, exchange, snapshot)
+  const choice = changed?.target === undefined ? all : narrowed(all, changed.target)
   const whole = route.keep && snapshot.store ? restore(route.keep, said, choice, route, exchange, snapshot) : said
   const input = whole instanceof Promise ? await whole : whole
   const limited = limit(route, input, key, choice.model, exchange, snapshot)

@@ -161,8 +161,7 @@ function redacted(bytes: Buffer, paths: TextPlaces['request'], repeats: TextPlac
 }
 
 /** The bindings of the chosen target. Throws if there is none. */
-export function narrowed(choice: Choice, target: string | undefined): Choice {
-  if (target === undefined) return choice
+export function narrowed(choice: Choice, target: string): Choice {
   const bindings = choice.bindings.filter(({ target: { name, upstream } }) => name === target || upstream === target)
   if (bindings.length > 0) return { ...choice, bindings }
   throw new GatewayError('unavailable', 'The target that was chosen for this request does not exist.', {

@@ -92,7 +92,8 @@ export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[
   headers.push('content-type', 'application/json')
   if (Array.isArray(body)) headers.push('content-length', String(body.reduce((sum, piece) => sum + piece.length, 0)))
   request.body = body
-  return { request, ctx, carry: undefined, isAsked, dropped: withEndpointDrops(told, input.outline, attempt) }
+  const dropped = binding.endpoint.drop ? withEndpointDrops(told, input.outline, attempt) : told
+  return { request, ctx, carry: undefined, isAsked, dropped }
 }
 
 /** Fits a mapping's body to its model. Returns the lost members, with the client's names if the mapping knows them. */

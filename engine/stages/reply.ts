@@ -15,8 +15,8 @@ import { relayStream } from './stream/relay.js'
 
 /** Resolves when a stream, or bytes, have been passed on; a whole body leaves at the end of the event loop's turn. */
 export function reply(outcome: Outcome): Promise<void> | undefined {
-  const { binding, exchange, snapshot } = outcome.attempt
-  const idSealer = idSealerOf(outcome.attempt)
+  const { binding, exchange, snapshot, route, choice, input } = outcome.attempt
+  const idSealer = route.sealedIds || choice.task ? idSealerOf(outcome.attempt) : undefined
   const headers = headersOf(outcome)
   exchange.log.isStream = outcome.kind === 'stream'
   noteAsked(outcome.attempt)
@@ -29,7 +29,7 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
     if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
   }
   const text = idSealer ? understood(() => withSealedIds(outcome.text, idSealer)) : outcome.text
-  keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
+  if (input.turn) keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
   const status = outcome.kind === 'whole' && binding.mapping === undefined ? outcome.response.status : 200
   headers['content-type'] = 'application/json'
   atEndOfTurn(() => exchange.send(status, headers, text))

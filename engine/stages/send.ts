@@ -68,7 +68,9 @@ async function askDirectly(attempt: Attempt): Promise<Outcome> {
   response.startIdle()
   const bytes = withinLimit(await collect(response, BODY_LIMIT))
   const body = understood(() => readAnswer(bytes, binding))
-  return { kind, attempt, rendered, response, body, text: understood(() => clientBytes(bytes, attempt)) }
+  const { vectors } = binding.from
+  const text = vectors ? understood(() => clientBytes(bytes, vectors, attempt)) : bytes
+  return { kind, attempt, rendered, response, body, text }
 }
 
 /**
