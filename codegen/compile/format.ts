@@ -96,7 +96,6 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
         ),
       )
     }
-    if (error.like === undefined) checkKinds(format, Object.keys(error.kinds ?? {}), findings)
     ofFacts('error_event', ['error', 'event'], error.event, new Map([...FACTS, ...TOLD]))
   }
   const { keep } = data
@@ -147,16 +146,4 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
       module.compile(source(['asks', name], text), objectInput(js`input`, requestShape), new Map(), body, { isSerialised: false }),
     )
   return module
-}
-
-function checkKinds(format: Entry<FormatData>, names: string[], findings: Finding[]): void {
-  for (const kind of Object.keys(KINDS)) {
-    if (!names.includes(kind))
-      findings.push({
-        ...format.document.at(['error', 'kinds']),
-        rule: 'format/kind',
-        detail: `the kind ${kind} has no form in this dialect`,
-        remedy: `add ${kind}: { type: … }`,
-      })
-  }
 }

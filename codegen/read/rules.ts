@@ -327,12 +327,6 @@ export const RULES: readonly Rule[] = [
     'Name a dialect that defines its errors itself.',
   ),
   error(
-    'format/kind',
-    'A dialect defines a form for every kind of failure, or reuses another dialect’s with `like:`.',
-    'error: { kinds: { not_found: { type: missing } } }  # and no other',
-    'Add the kind that the finding names, or add `like:`.',
-  ),
-  error(
     'format/rate_limits',
     '`rate_limits` names a dialect that defines its headers itself.',
     'rate_limits: chat  # where chat names another dialect, too',
