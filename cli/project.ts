@@ -1,9 +1,10 @@
 // The data that a command works on.
 
-import { join } from 'node:path'
-import { readOver } from '../codegen/overlay.js'
+import { readBase } from '../codegen/base.js'
 import { type Project, readProject } from '../codegen/read/project.js'
+import { restoreProject } from '../codegen/read/stored.js'
 import { HOME } from './home.js'
+import { GENERATED } from './overlay/inputs.js'
 import { rootsOf } from './overlay.js'
 
 /**
@@ -15,7 +16,7 @@ export function projectOf(folder: string): Project {
   return isOurs ? readProject([HOME]) : builtIn(own === undefined ? [] : [own])
 }
 
-/** The compiled built-in data, and other folders over it. */
+/** The compiled built-in data, of which a file is read only when something needs it, and other folders over it. */
 export function builtIn(over: readonly string[] = []): Project {
-  return readOver({ root: HOME, generated: join(HOME, 'generated') }, over)
+  return readProject(over, restoreProject(readBase(GENERATED).project, HOME))
 }

@@ -2,10 +2,9 @@
 
 import { resolve } from 'node:path'
 import { BackupError, backUp, type Copied, restore } from '../control/store/backup.js'
+import type { Engine } from '../control/store/engine.js'
 import { migrate, stateOf } from '../control/store/migrate.js'
-import { openPostgres } from '../control/store/postgres.js'
-import { openSqlite } from '../control/store/sqlite.js'
-import { isPostgres } from '../control/store/store.js'
+import { isPostgres, openEngine } from '../control/store/store.js'
 import { loadConfig } from './config/config.js'
 import type { StoreSettings } from './config/store-settings.js'
 import { loadPlan } from './plan.js'
@@ -14,9 +13,9 @@ import { loadPlan } from './plan.js'
 export async function migrateStore(config: string, asJson = false): Promise<void> {
   const settings = await storeOf(config)
   if (settings === undefined) return
-  let engine: ReturnType<typeof opened> | undefined
+  let engine: Engine | undefined
   try {
-    engine = opened(settings.at)
+    engine = await openEngine(settings.at)
     const { missing } = await stateOf(engine)
     await migrate(engine, true)
     if (asJson) console.log(JSON.stringify({ ok: true, findings: [], taken: missing }, null, 2))
@@ -27,10 +26,6 @@ export async function migrateStore(config: string, asJson = false): Promise<void
   } finally {
     await engine?.db.destroy()
   }
-}
-
-function opened(at: string): ReturnType<typeof openPostgres | typeof openSqlite> {
-  return isPostgres(at) ? openPostgres(at) : openSqlite(at)
 }
 
 /** The store settings of a configuration; without a store it reports that, and the command fails. */

@@ -25,11 +25,6 @@ export function readBase(folder: string): Base {
   return JSON.parse(readFileSync(join(folder, 'base.json'), 'utf8')) as Base
 }
 
-/** The hash of the code and data that were compiled into a folder: the output of another version cannot be reused. */
-export function readVersion(folder: string): string {
-  return readFileSync(join(folder, 'version'), 'utf8')
-}
-
 /** The text of each module in a folder of compiled Sluice. */
 function codeOf(folder: string): string[] {
   const root = join(dirname(fileURLToPath(import.meta.url)), '..', folder)

@@ -1,11 +1,12 @@
 // Compiles an operator's overlay over the built-in project: only what it adds, replaces or changes is compiled.
 
 import { pathToFileURL } from 'node:url'
-import { readBase, readVersion } from './base.js'
+import { readBase } from './base.js'
 import { compileProject } from './compile/project.js'
-import { type Project, readProject } from './read/project.js'
+import { readProject } from './read/project.js'
 import { restoreProject } from './read/stored.js'
 import { hashOfAll, type UnitCache } from './units.js'
+import { readVersion } from './version.js'
 
 /** The folder of compiled Sluice, which generated modules import from. */
 const SLUICE = new URL('../', import.meta.url).href
@@ -31,14 +32,6 @@ export function compileOverlay(home: Home, overlay: string, cache: UnitCache): R
     cache: known,
   })
   return files
-}
-
-/**
- * Reads data over the built-in data, which is taken in its compiled form: a built-in file is read only when something needs
- * it.
- */
-export function readOver({ root, generated }: Home, over: readonly string[]): Project {
-  return readProject(over, restoreProject(readBase(generated).project, root))
 }
 
 /** A cache whose units belong to one version of Sluice. */

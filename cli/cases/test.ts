@@ -10,10 +10,8 @@ import { type CommandResult, count, UsageError } from '../output.js'
 import { folderOf, rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
-import { runExchanges } from './exchanges.js'
 import type { PropertiesResult } from './properties.js'
 import { type CaseResult, idleSteps, type MappingResult, runCases } from './run.js'
-import { runScenarios } from './scenarios.js'
 
 export interface TestOptions {
   /** Also built-in mappings. */
@@ -47,8 +45,10 @@ export async function testFolder(path: string, options: TestOptions): Promise<Co
     if (compiled === undefined) throw new Error(`the plan has no mapping ${pair}`)
     return runCases({ project, pair, compiled, normalise: plan?.dialects[compiled.from]?.normaliseRequest, folders, isWhole })
   })
-  const exchanges = options.mapping === undefined ? await runExchanges(folder, project) : undefined
-  const scenarios = options.mapping === undefined ? await runScenarios(folder, project) : undefined
+  // What runs a gateway is loaded only for these folders.
+  const has = (name: string): boolean => options.mapping === undefined && existsSync(join(folder, name))
+  const exchanges = has('cases') ? await (await import('./exchanges.js')).runExchanges(folder, project) : undefined
+  const scenarios = has('scenarios') ? await (await import('./scenarios.js')).runScenarios(folder, project) : undefined
   const properties =
     options.properties === undefined || plan === undefined ? [] : await tried(chosen, plan, project, options.properties, options.seed)
   return resultOf(

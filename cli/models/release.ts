@@ -1,6 +1,6 @@
 // `sluice models version`: the releases that the catalogue is made of.
 
-import { compareVersions } from '../../codegen/catalogue/release.js'
+import { compareVersions } from '../../codegen/version.js'
 import type { CatalogueRelease, Plan } from '../../engine/plan.js'
 import { loadPlan } from '../plan.js'
 import { configOrUsual } from '../usual-config.js'

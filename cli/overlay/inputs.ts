@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { readVersion } from '../../codegen/base.js'
 import { display } from '../../codegen/read/display.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
+import { readVersion } from '../../codegen/version.js'
 import { HOME } from '../home.js'
 
 /** The folders that an overlay may have. */

@@ -4,8 +4,9 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkGrammar } from '../read/grammar.js'
 import { onlyDocument, type Place, parseYaml, type YamlDocument } from '../read/yaml.js'
+import { compareVersions } from '../version.js'
 import type { CatalogueData, Reading } from './data.js'
-import { compareVersions, leaveOut, RELEASE, releaseOf } from './release.js'
+import { leaveOut, RELEASE, releaseOf } from './release.js'
 
 /**
  * A file of models/. A file of a higher layer wins over one of a lower: a root's own files over those in its folders, later

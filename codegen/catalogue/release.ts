@@ -18,11 +18,6 @@ export function releaseOf(project: Reading, document: YamlDocument): CatalogueRe
   return { version, released, at: `${file}:${line}` }
 }
 
-/** Below 0 if a version is older than another, above 0 if it is newer. */
-export function compareVersions(left: string, right: string): number {
-  return left.localeCompare(right, 'en', { numeric: true })
-}
-
 /** Where a fact stands that can be left out by itself: `models.<name>.<fact>`, `models.<name>.traits.<trait>`, or a key of the file. */
 const DEPTH = { models: 3, traits: 4, other: 1 }
 

@@ -14,9 +14,11 @@ export function checkTexts({ name, data, document }: Entry<FormatData>, schemas:
     // A dialect without a schema may name any texts.
     if (paths === undefined || !schemas.has(id)) continue
     paths.forEach((path, index) => {
+      // Asked first: a built-in file is read only for its positions.
+      if (leadsToText(path, id, schemas)) return
       const place = document.at(['texts', list, index])
       // A path inherited from another dialect need not exist in a schema of this one.
-      if (place.file !== document.at([]).file || leadsToText(path, id, schemas)) return
+      if (place.file !== document.at([]).file) return
       findings.push({
         ...place,
         rule: 'format/text',

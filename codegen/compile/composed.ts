@@ -45,9 +45,19 @@ function isSecondHalf({ split, location, request, response }: MappingData): bool
   return split === undefined && location === undefined && request !== undefined && response !== undefined
 }
 
-/** The composition in the engine's form. */
-export function compositionOf({ from, via, to, first }: ComposedPair, library: Library): Composition {
-  return { from, via, to, members: membersMade(first.data, library) }
+/** The compositions in the engine's form, by name. `libraryOf`: the functions that a mapping sees. */
+export function compositionsOf(
+  pairs: readonly ComposedPair[],
+  libraryOf: (mapping: Entry<MappingData>) => Library,
+): Record<string, Composition> {
+  // A mapping is the first half of many pairs.
+  const known = new Map<Entry<MappingData>, Composition['members']>()
+  const membersOf = (first: Entry<MappingData>): Composition['members'] => {
+    const members = known.get(first) ?? membersMade(first.data, libraryOf(first))
+    known.set(first, members)
+    return members
+  }
+  return Object.fromEntries(pairs.map(({ name, from, via, to, first }) => [name, { from, via, to, members: membersOf(first) }]))
 }
 
 /** The ledger of a composed pair. `library` are the functions that the first mapping sees. */

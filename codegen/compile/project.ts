@@ -51,7 +51,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
   checkUncalled(project)
   const routes = compileRouteExpressions(project, output)
   const providers = compileProviderExpressions(project, output)
-  const models = checkedCatalogue(project)
+  const models = isCatalogueKnown(project, output) ? undefined : checkedCatalogue(project)
   // What follows relies on names and schemas that are right.
   if (project.findings.length > 0) throw new DataError(project.findings)
 
@@ -129,6 +129,11 @@ function compileProviderExpressions(project: Project, output: Output): Expressio
   return placeExpressions('providers', settled, compileProviders(all.filter(isNew), project), output)
 }
 
+/** Whether the catalogue was compiled before: neither its files nor the providers whose models it describes are new. */
+function isCatalogueKnown(project: Project, { placement }: Output): boolean {
+  return placement.base !== undefined && ![...project.catalogue, ...project.providers.values()].some(newIn(project))
+}
+
 function checkedCatalogue({ catalogue, formats, providers, findings }: Project): CatalogueEntry[] {
   const names = [...providers.values()].flatMap(({ data }) => data.models)
   const compiled = compileCatalogue(catalogue, { providers, dialects: formats, names, findings })
@@ -136,11 +141,12 @@ function checkedCatalogue({ catalogue, formats, providers, findings }: Project):
   return compiled
 }
 
-/** The address of the catalogue's module. */
-function placeCatalogue(catalogue: readonly CatalogueEntry[], output: Output): string {
-  const text = printCatalogue(catalogue)
-  output.units.catalogue = hashOfAll(text)
-  if (output.units.catalogue === output.placement.base?.units.catalogue) return output.inBase('models.js')
+/** The address of the catalogue's module; without a catalogue that of the base. */
+function placeCatalogue(catalogue: readonly CatalogueEntry[] | undefined, output: Output): string {
+  const known = output.placement.base?.units.catalogue
+  const text = catalogue && printCatalogue(catalogue)
+  output.units.catalogue = text === undefined ? (known ?? '') : hashOfAll(text)
+  if (text === undefined || output.units.catalogue === known) return output.inBase('models.js')
   output.add({ 'models.js': text })
   return './models.js'
 }

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Endpoint, Mapping, Plan, ProviderPlan } from '../../engine/plan.js'
 import type { MappingData } from '../../schemas/config/types.js'
-import { composedPairs, compositionOf } from '../compile/composed.js'
+import { composedPairs, compositionsOf } from '../compile/composed.js'
 import { libraryFor } from '../compile/mapping.js'
 import { endpointFunction } from '../compile/providers.js'
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
@@ -59,8 +59,9 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     if (code.reads !== undefined) read.add(code.reads)
     return code.text
   })
-  const pairs = composedPairs(project).map(pair => [pair.name, compositionOf(pair, libraryFor(pair.first, project))])
-  const composed = pairs.length === 0 ? undefined : print(Object.fromEntries(pairs), code => code.text)
+  const pairs = composedPairs(project)
+  const compositions = compositionsOf(pairs, mapping => libraryFor(mapping, project))
+  const composed = pairs.length === 0 ? undefined : print(compositions, code => code.text)
   const lines = [
     comment('Made from routes/, schemas/, mappings/, providers/ and models/ by codegen; do not edit.'),
     ...(base === undefined ? [] : [js`import { plan as base } from ${json(base.from)}`]),

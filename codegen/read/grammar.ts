@@ -45,7 +45,8 @@ export function wrongPlaces(project: Grammars, name: string, document: YamlDocum
 function grammarsOf(schemas: ReadonlyMap<string, Schema>): Ajv2020 {
   const text = JSON.stringify([...schemas])
   if (last?.text === text) return last.ajv
-  const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, code: { optimize: false } })
+  // A test checks that the grammars are JSON Schemas: to check it each time would take as long as to compile them.
+  const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, meta: false, validateSchema: false, code: { optimize: false } })
   for (const [key, schema] of schemas) ajv.addSchema(schema as object, key)
   last = { text, ajv }
   return ajv

@@ -5,8 +5,6 @@ import type { Engine } from './engine.js'
 import { migrate } from './migrate.js'
 import { createNames, type Names } from './names.js'
 import { createPeriods, type Periods } from './periods.js'
-import { openPostgres } from './postgres.js'
-import { openSqlite } from './sqlite.js'
 
 export interface Store extends Engine {
   names: Names
@@ -25,9 +23,14 @@ export function isPostgres(at: string): boolean {
   return /^postgres(?:ql)?:\/\//.test(at)
 }
 
+/** Opens a database; only its own driver is loaded. */
+export async function openEngine(at: string): Promise<Engine> {
+  return isPostgres(at) ? (await import('./postgres.js')).openPostgres(at) : (await import('./sqlite.js')).openSqlite(at)
+}
+
 /** Opens a store with the current schema. Throws a sentence if the schema is another, or if the store cannot be reached. */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const engine = isPostgres(options.at) ? openPostgres(options.at) : openSqlite(options.at)
+  const engine = await openEngine(options.at)
   try {
     await migrate(engine, options.mayMigrate)
   } catch (error) {

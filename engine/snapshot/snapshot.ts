@@ -2,7 +2,7 @@
 // makes another snapshot; exchanges under way keep the one they began with.
 
 import { randomBytes } from 'node:crypto'
-import { Pool } from 'undici'
+import Pool from 'undici/lib/dispatcher/pool.js'
 import { Balance } from '../balance/registry.js'
 import { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'

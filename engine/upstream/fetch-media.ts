@@ -5,7 +5,7 @@
 import { lookup } from 'node:dns'
 import { isIP } from 'node:net'
 import addresses from 'ipaddr.js'
-import { Agent, fetch } from 'undici'
+import Agent from 'undici/lib/dispatcher/agent.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Json } from '../plan.js'
@@ -79,6 +79,8 @@ async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number },
       const dispatcher = dispatcherFor(at, mayBePrivate)
       if (dispatcher === undefined) throw refuse('it is not a public address')
       const init = { redirect: 'manual' as const, signal, dispatcher, headers: { accept: '*/*', 'user-agent': 'sluice' } }
+      // Loaded on demand, because it is large.
+      const { fetch } = await import('undici')
       const response = await fetch(at, init)
       const location = response.headers.get('location')
       if (response.status >= 300 && response.status < 400 && location !== null) {

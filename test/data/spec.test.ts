@@ -37,6 +37,10 @@ describe.each(grammars)('the spec of %s', (_name, grammar) => {
   const keys = keysOf(grammar)
   const named = keys.map(key => ({ ...key, name: key.path.join('.') }))
 
+  test('is a JSON Schema', () => {
+    expect([ajv.validateSchema(grammar), ajv.errorsText()]).toEqual([true, 'No errors'])
+  })
+
   test('describes every key in sentences', () => {
     expect(named.filter(({ schema }) => !/^[A-Z`].*\.$/s.test(String(schema.description))).map(({ name }) => name)).toEqual([])
   })

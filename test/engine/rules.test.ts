@@ -285,10 +285,12 @@ describe('imports', () => {
       undici: [
         'engine/upstream/fetch-media.ts',
         'engine/upstream/call.ts',
-        'engine/snapshot/snapshot.ts',
+        'engine/upstream/undici.d.ts',
         'engine/snapshot/patched-answers.ts',
         'engine/snapshot/link.ts',
       ],
+      'undici/lib/dispatcher/agent.js': ['engine/upstream/fetch-media.ts'],
+      'undici/lib/dispatcher/pool.js': ['engine/snapshot/snapshot.ts'],
       ws: ['engine/stages/relay.ts', 'engine/http/upgrade-cork.ts'],
       '@fastify/busboy': ['engine/wire/form.ts'],
       re2js: ['engine/wire/patterns.ts'],

@@ -1,8 +1,8 @@
 // Sluice as users have it: packed, and installed in an empty folder, once for all test files.
 
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { sleep } from '../polling.js'
 import { npm, startRegistry } from './registry.js'
 
@@ -23,6 +23,9 @@ export interface Installed {
   packed: Packed
 }
 
+/** The file with what npm packed, beside what it installed. */
+const LIST = 'packed.json'
+
 /** How long another process may take to install what this one waits for: milliseconds. */
 const MOST_WAIT = 240_000
 
@@ -34,11 +37,8 @@ export function installed(): Promise<Installed> {
 }
 
 async function install(): Promise<Installed> {
-  const [list] = asList(await npm(['pack', '--dry-run', '--json', '--ignore-scripts'], root))
-  const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
-  for (const { path } of list.files) hash.update(path).update(readFileSync(join(root, path)))
   const packages = join(root, '.sluice', 'packed')
-  const folder = join(packages, hash.digest('hex').slice(0, 16))
+  const folder = join(packages, hashOfPackable().slice(0, 16))
   const bin = join(folder, 'node_modules', '.bin', 'sluice')
   mkdirSync(packages, { recursive: true })
   const lock = `${folder}.lock`
@@ -51,9 +51,10 @@ async function install(): Promise<Installed> {
     const registry = await startRegistry()
     try {
       mkdirSync(work)
-      await npm(['pack', '--ignore-scripts', '--pack-destination', work], root)
+      const [packed] = asList(await npm(['pack', '--json', '--ignore-scripts', '--pack-destination', work], root))
+      writeFileSync(join(work, LIST), JSON.stringify(packed))
       writeFileSync(join(work, 'package.json'), '{ "name": "empty", "private": true }\n')
-      await npm(['install', `./${list.filename}`, `--registry=${registry.url}`, `--cache=${join(work, '.npm')}`], work)
+      await npm(['install', `./${packed.filename}`, `--registry=${registry.url}`, `--cache=${join(work, '.npm')}`], work)
       rmSync(join(work, '.npm'), { recursive: true, force: true })
       renameSync(work, folder)
     } finally {
@@ -62,7 +63,26 @@ async function install(): Promise<Installed> {
       rmSync(lock, { recursive: true, force: true })
     }
   }
-  return { folder, bin, packed: list }
+  return { folder, bin, packed: JSON.parse(readFileSync(join(folder, LIST), 'utf8')) as Packed }
+}
+
+/** A hash of everything that npm may pack: to ask npm which of it that is takes as long as to pack it. */
+function hashOfPackable(): string {
+  const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] }
+  const named = files.filter(pattern => !pattern.startsWith('!')).map(pattern => (pattern.includes('*') ? dirname(pattern) : pattern))
+  const hash = createHash('sha256')
+  for (const path of ['package.json', 'package-lock.json', 'README.md', 'LICENSE', ...named].flatMap(filesIn))
+    hash.update(path).update(readFileSync(join(root, path)))
+  return hash.digest('hex')
+}
+
+/** A file itself, or every file in a folder; by their paths in the checkout. */
+function filesIn(path: string): string[] {
+  if (!statSync(join(root, path)).isDirectory()) return [path]
+  return readdirSync(join(root, path), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => relative(root, join(entry.parentPath, entry.name)))
+    .sort()
 }
 
 /** npm gives a list, and later ones an object by name. */

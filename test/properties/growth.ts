@@ -219,6 +219,11 @@ function costOf(work: () => void, runs: number): number {
   return least
 }
 
+/** Whether something takes less than this in one of some runs. */
+function isBelow(limit: number, work: () => void, runs: number): boolean {
+  return Array.from({ length: runs }).some(() => costOf(work, 1) < limit)
+}
+
 /**
  * Four times as much costs about four times as much; where it grows with the square it costs sixteen times. Up to ten times was
  * seen where more memory only made garbage dearer.
@@ -238,7 +243,7 @@ export function faultOf({ what, run }: Subject, count: number): string | undefin
   const small = run(count)
   if (most < costOf(small, 1) * 6) return undefined
   // What is measured first is measured while its code is compiled.
-  if (costOf(large, 3) < Math.max(costOf(small, 5) * 6, NOTHING)) return undefined
+  if (isBelow(Math.max(costOf(small, 5) * 6, NOTHING), large, 3)) return undefined
   // Again, with more of it and more often: a busy machine may have been in the way, and little costs as chance has it.
   let told = ''
   // What grows too fast does so the more the longer it is; what chance makes dear does not.
@@ -247,7 +252,9 @@ export function faultOf({ what, run }: Subject, count: number): string | undefin
     for (; ; scale *= 4) {
       const larger = run(count * scale)
       before = costOf(run((count * scale) / 4), 3)
-      after = costOf(larger, 2)
+      after = costOf(larger, 1)
+      // Only what was too dear once can be too dear.
+      if (after >= Math.max(before * FOUR_TIMES, ENOUGH)) after = Math.min(after, costOf(larger, 1))
       if (after > ENOUGH || scale >= 256) break
     }
     if (after < Math.max(before * FOUR_TIMES, ENOUGH)) return undefined
