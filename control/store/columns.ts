@@ -78,6 +78,7 @@ export const ROLLUPS = {
   day_model: ['day', 'grp', 'model', 'target', 'part'],
   day_user: ['day', 'end_user', 'part'],
   day_team: ['day', 'team', 'grp', 'model', 'target', 'route', 'region', 'part'],
+  day_tags: ['day', 'tags', 'model', 'target', 'part'],
   day_key: ['day', 'key', 'team', 'grp', 'part'],
   day_all: ['day', 'key', 'team', 'grp', 'model', 'target', 'route', 'tags', 'region', 'part'],
   hour_model: ['hour', 'model', 'target', 'part'],

@@ -11,6 +11,7 @@ import { teams } from './migrations/0006-teams.js'
 import { dayTeam } from './migrations/0007-day-team.js'
 import { pivots } from './migrations/0008-pivots.js'
 import { hourModel } from './migrations/0009-hour-model.js'
+import { dayTags } from './migrations/0010-day-tags.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0001-first': first,
@@ -22,6 +23,7 @@ const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0007-day-team': dayTeam,
   '0008-pivots': pivots,
   '0009-hour-model': hourModel,
+  '0010-day-tags': dayTags,
 }
 
 /** A schema that this code cannot use, as a sentence for the operator. */

@@ -212,6 +212,14 @@ export interface DayTeamTable extends Sums {
   part: number
 }
 
+export interface DayTagsTable extends Sums {
+  day: number
+  tags: number
+  model: number
+  target: number
+  part: number
+}
+
 export interface DayKeyTable extends Sums {
   day: number
   key: number
@@ -303,6 +311,7 @@ export interface Tables {
   day_model: DayModelTable
   day_user: DayUserTable
   day_team: DayTeamTable
+  day_tags: DayTagsTable
   day_key: DayKeyTable
   day_all: DayAllTable
   audit: AuditTable

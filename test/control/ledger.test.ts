@@ -356,4 +356,45 @@ onEachEngine(make => {
       await again.close()
     }
   })
+
+  test('usage by tags has what was counted before it had a rollup', async () => {
+    const at = await make()
+    const engine = at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at)
+    expect((await migratorOf(engine).migrateTo('0009-hour-model')).error).toBeUndefined()
+    const { db } = engine as unknown as { db: Kysely<Record<string, Record<string, unknown>>> }
+    const texts = [
+      { kind: 'tags', text: '["a"]' },
+      { kind: 'model', text: 'm1' },
+    ]
+    const [tags, model] = (await db.insertInto('name').values(texts).returning('id').execute()).map(row => row.id)
+    const day = Math.floor(Date.now() / DAY) - 100
+    const counted = {
+      ...Object.fromEntries(SUMS.map(name => [name, 0])),
+      day,
+      team: 0,
+      grp: 0,
+      model,
+      target: 0,
+      route: 0,
+      region: 0,
+      part: 0,
+    }
+    await db
+      .insertInto('day_all')
+      .values([
+        { ...counted, key: 1, tags, n: 3, input: 30 },
+        { ...counted, key: 2, tags, n: 4, input: 40 },
+        { ...counted, key: 2, tags: 0, n: 1, input: 10 },
+      ])
+      .execute()
+    await engine.db.destroy()
+
+    const again = await openStore({ at, mayMigrate: true })
+    const range = { from: (day - 1) * DAY, to: Date.now() + DAY, key: undefined, model: undefined, limit: 10 }
+    expect(await usage(again, { ...range, by: ['tags', 'model'] })).toMatchObject([
+      { tags: '["a"]', model: 'm1', n: 7, input: 70 },
+      { tags: null, model: 'm1', n: 1, input: 10 },
+    ])
+    await again.close()
+  })
 })
