@@ -9,7 +9,7 @@ import { createBlocks, parseEvents } from '../../engine/wire/sse.js'
 import { chunk, startUpstream, type Upstream } from '../engine/upstream.js'
 import { frozen } from '../fixtures.js'
 import { KEY } from '../harness.js'
-import { tableOf, type Values } from './dialects/table.js'
+import { clientOf, providerOf, type Values } from './dialects/table.js'
 import { startGateway } from './gateway.js'
 import { CONTEXT, holds, placeOf, plan, project, runs, same, TIMEOUT } from './plan.js'
 import { cuts, reduce } from './streams.js'
@@ -138,7 +138,7 @@ afterAll(async () => {
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const { from, to, stream } = mapping
   const format = plan.dialects[to]?.stream
-  const [client, provider] = [tableOf(from), tableOf(to)]
+  const [client, provider] = [clientOf(from), providerOf(to)]
   if (stream === undefined || format === undefined || client === undefined || provider === undefined) continue
   const whole = tame
     .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })

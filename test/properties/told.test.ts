@@ -8,7 +8,7 @@ import { fieldsOf } from '../../codegen/check/ledger.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen } from '../fixtures.js'
-import { tableOf } from './dialects/table.js'
+import { providerOf } from './dialects/table.js'
 import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, seen, TIMEOUT, wrong } from './plan.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
@@ -119,7 +119,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const named = new Set(
     fieldsOf(project.schemas, schemaId(from, 'request')).flatMap(({ path, members }) => (members.length > 0 ? [path] : [])),
   )
-  const context = (tableOf(to)?.traits ?? fc.constant({})).map((traits): Context => ({ ...CONTEXT, traits }))
+  const context = (providerOf(to)?.traits ?? fc.constant({})).map((traits): Context => ({ ...CONTEXT, traits }))
 
   describe(pair, () => {
     test("a member that does not change the provider's request is reported", { timeout: TIMEOUT }, async () => {
