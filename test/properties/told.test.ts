@@ -58,6 +58,8 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return value === 'summarized' || value === 'omitted'
     case 'max_tokens':
       return 'max_completion_tokens' in body
+    case 'max_completion_tokens':
+      return value === body.max_tokens
     case 'responseJsonSchema':
       return value === true
     case 'response_format':
@@ -77,6 +79,8 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'tool_choice':
     case 'parallel_tool_calls':
     case 'disable_parallel_tool_use':
+      // Functions are called one at a time anyway.
+      if (last === 'parallel_tool_calls' && body.tools === undefined) return true
       return !tools(body) || (last === 'function_call' && body.tool_choice !== undefined) || value === true || value === 'auto'
     case 'top_logprobs':
       return value === 0 || holder.logprobs !== true
@@ -85,7 +89,8 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'top_n':
     case 'top_k':
       return (
-        'documents' in body && (Number(value) >= (body.documents as unknown[]).length || (last === 'top_k' && body.top_n !== undefined))
+        'documents' in body &&
+        (Number(value) >= (body.documents as unknown[]).length || (last === 'top_k' && body.top_n !== undefined) || value === body.top_k)
       )
     case 'service_tier':
     case 'truncation':
@@ -93,6 +98,7 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'responseMimeType':
       return value === 'text/plain' || value === 'text/x.enum'
     case 'stop':
+    case 'input':
       return !/\S/.test(String(value))
     default:
       return false
