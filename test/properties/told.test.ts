@@ -58,6 +58,8 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return value === 'summarized' || value === 'omitted'
     case 'max_tokens':
       return 'max_completion_tokens' in body
+    case 'num_predict':
+      return Number(value) <= 0
     case 'max_completion_tokens':
       return value === body.max_tokens
     case 'responseJsonSchema':
@@ -88,10 +90,9 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return value === 0 || holder.responseLogprobs !== true
     case 'top_n':
     case 'top_k':
-      return (
-        'documents' in body &&
-        (Number(value) >= (body.documents as unknown[]).length || (last === 'top_k' && body.top_n !== undefined) || value === body.top_k)
-      )
+      if (!('documents' in body)) return value === 0
+      if (last === 'top_k' ? body.top_n !== undefined : value === body.top_k) return true
+      return Number(value) >= (body.documents as unknown[]).length
     case 'service_tier':
     case 'truncation':
       return value === 'auto' || value === 'disabled' || value === true
