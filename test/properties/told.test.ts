@@ -81,16 +81,18 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'tool_choice':
     case 'parallel_tool_calls':
     case 'disable_parallel_tool_use':
-      // Functions are called one at a time anyway.
-      if (last === 'parallel_tool_calls' && body.tools === undefined) return true
+      // Functions are called one at a time anyway, and none is where none may be.
+      if (last === 'parallel_tool_calls' && (body.tools === undefined || body.function_call === 'none')) return true
       return !tools(body) || (last === 'function_call' && body.tool_choice !== undefined) || value === true || value === 'auto'
     case 'top_logprobs':
       return value === 0 || holder.logprobs !== true
     case 'logprobs':
       return value === 0 || holder.responseLogprobs !== true
+    case 'topK':
+      return Number(value) <= 0
     case 'top_n':
     case 'top_k':
-      if (!('documents' in body)) return value === 0
+      if (!('documents' in body)) return Number(value) <= 0
       if (last === 'top_k' ? body.top_n !== undefined : value === body.top_k) return true
       return Number(value) >= (body.documents as unknown[]).length
     case 'service_tier':
