@@ -5,23 +5,26 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { ProviderPlan, Reducer, StreamFormat } from '../../engine/plan.js'
-import { createBlocks, parseEvents } from '../../engine/wire/sse.js'
+import { framings } from '../../engine/wire/framing.js'
+import { parseEvents } from '../../engine/wire/sse.js'
 import { chunk, startUpstream, type Upstream } from '../engine/upstream.js'
 import { frozen } from '../fixtures.js'
 import { KEY } from '../harness.js'
-import { tableOf, type Values } from './dialects/table.js'
+import { clientOf, providerOf, type Values } from './dialects/table.js'
 import { startGateway } from './gateway.js'
 import { CONTEXT, holds, placeOf, plan, project, runs, same, TIMEOUT } from './plan.js'
 import { cuts, reduce } from './streams.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
 
+type Between = 'nothing' | 'comment' | 'noise' | 'field'
+
 /** How a provider might write its events, and a network carry them. */
 interface Writing {
   end: '\n' | '\r\n' | '\r'
   space: boolean
   /** What comes before an event: nothing, a comment, an event without meaning, an unused field. */
-  between: ('nothing' | 'comment' | 'noise' | 'field')[]
+  between: Between[]
   /** The lengths of the pieces that the bytes come in. */
   pieces: number[]
 }
@@ -32,21 +35,39 @@ const writing: fc.Arbitrary<Writing> = fc.record({
   pieces: fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 8 }),
 })
 
-function bytesOf(events: readonly Values[], noise: readonly Values[], format: StreamFormat, { end, space, between }: Writing): Buffer {
+function bytesOf(events: readonly Values[], noise: readonly Values[], format: StreamFormat, how: Writing): Buffer {
+  const { one, other } = format.framing === 'ndjson' ? lines(how) : serverSent(how, format)
+  const { between } = how
+  const text = events.flatMap((event, at) => {
+    const before = between.length === 0 ? 'nothing' : (between[at % between.length] as Between)
+    return [...(before === 'noise' && at > 0 ? noise.map(one) : [other[before] ?? '']), one(event)]
+  })
+  return Buffer.from(text.join('') + (other.sentinel ?? ''))
+}
+
+/** How one event is written, and what is none. */
+interface Spelling {
+  one(event: Values): string
+  other: Partial<Record<Between | 'sentinel', string>>
+}
+
+function serverSent({ end, space }: Writing, { eventLine, sentinel }: StreamFormat): Spelling {
   const gap = space ? ' ' : ''
   const line = (name: string, value: string): string => `${name}:${gap}${value}${end}`
-  const one = (event: Values): string =>
-    (format.eventLine === undefined ? '' : line('event', String(event[format.eventLine]))) + line('data', JSON.stringify(event)) + end
-  let text = ''
-  events.forEach((event, at) => {
-    const before = between.length === 0 ? 'nothing' : between[at % between.length]
-    if (before === 'comment') text += `: still there${end}${end}`
-    else if (before === 'field') text += `retry:${gap}3000${end}id:${gap}1${end}${end}`
-    else if (before === 'noise' && at > 0) for (const other of noise) text += one(other)
-    text += one(event)
-  })
-  if (format.sentinel !== undefined) text += line('data', format.sentinel) + end
-  return Buffer.from(text)
+  return {
+    one: event => (eventLine === undefined ? '' : line('event', String(event[eventLine]))) + line('data', JSON.stringify(event)) + end,
+    other: {
+      comment: `: still there${end}${end}`,
+      field: `retry:${gap}3000${end}id:${gap}1${end}${end}`,
+      ...(sentinel !== undefined && { sentinel: line('data', sentinel) + end }),
+    },
+  }
+}
+
+/** Lines end with a line feed. There is nothing beside them but blank ones. */
+function lines({ end, space }: Writing): Spelling {
+  const stop = end === '\n' ? end : '\r\n'
+  return { one: event => (space ? ' ' : '') + JSON.stringify(event) + stop, other: { comment: stop, field: ` ${stop}` } }
 }
 
 function* piecesOf(bytes: Buffer, lengths: readonly number[]): Generator<Buffer> {
@@ -58,8 +79,8 @@ function* piecesOf(bytes: Buffer, lengths: readonly number[]): Generator<Buffer>
 }
 
 /** The events that the engine's parser finds. */
-function eventsIn(bytes: Buffer, lengths: readonly number[], sentinel: string | undefined): Values[] {
-  const blocks = createBlocks(1 << 20)
+function eventsIn(bytes: Buffer, lengths: readonly number[], { framing, sentinel }: StreamFormat): Values[] {
+  const blocks = framings[framing].blocks(1 << 20)
   const found: Values[] = []
   const take = (block: Buffer | undefined): void => {
     if (block)
@@ -75,7 +96,7 @@ function eventsIn(bytes: Buffer, lengths: readonly number[], sentinel: string | 
 let upstream: Upstream
 let gateway: { url: string; close(): Promise<void> }
 /** What the upstream answers next. */
-let script: { bytes: Buffer; pieces: readonly number[] } = { bytes: Buffer.alloc(0), pieces: [] }
+let script: { bytes: Buffer; pieces: readonly number[]; type: string } = { bytes: Buffer.alloc(0), pieces: [], type: '' }
 
 /** Providers that speak one dialect alone, so that every pair is to be had. */
 const providers: Readonly<Record<string, ProviderPlan>> = Object.fromEntries(
@@ -108,7 +129,7 @@ const paths = Object.fromEntries(
 beforeAll(async () => {
   upstream = await startUpstream(socket => {
     void (async () => {
-      socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n')
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${script.type}\r\ntransfer-encoding: chunked\r\n\r\n`)
       for (const piece of piecesOf(
         script.bytes,
         script.pieces.map(length => length * 8),
@@ -138,7 +159,7 @@ afterAll(async () => {
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const { from, to, stream } = mapping
   const format = plan.dialects[to]?.stream
-  const [client, provider] = [tableOf(from), tableOf(to)]
+  const [client, provider] = [clientOf(from), providerOf(to)]
   if (stream === undefined || format === undefined || client === undefined || provider === undefined) continue
   const whole = tame
     .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
@@ -151,7 +172,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       await holds(
         fc.property(whole, cuts, writing, (answer, cut, how) => {
           const events = provider.unfold(answer, cut)
-          const read = eventsIn(bytesOf(events, provider.noise, format, how), how.pieces, format.sentinel)
+          const read = eventsIn(bytesOf(events, provider.noise, format, how), how.pieces, format)
           same(reduce(stream as Reducer, read, ctx, carry), reduce(stream as Reducer, events, ctx, carry), 'what comes of the bytes')
         }),
         runs(200),
@@ -171,7 +192,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       }
       const url = `${gateway.url}${path}?${new URLSearchParams(route.when?.query)}`
       const ask = async (bytes: Buffer, pieces: readonly number[]): Promise<Values[]> => {
-        script = { bytes, pieces }
+        script = { bytes, pieces, type: framings[format.framing].type }
         const response = await fetch(url, {
           method: 'POST',
           headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
@@ -179,7 +200,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
         })
         const text = await response.text()
         expect(response.status, text).toBe(200)
-        return eventsIn(Buffer.from(text), [], plan.dialects[from]?.stream?.sentinel).filter(
+        return eventsIn(Buffer.from(text), [], plan.dialects[from]?.stream as StreamFormat).filter(
           event => !client.noise.some(noise => JSON.stringify(noise) === JSON.stringify(event)),
         )
       }

@@ -1,8 +1,13 @@
-// Conversations that every dialect can express completely, so all of them has to arrive.
+// Conversations, and what has to arrive of them: all that the dialects have words for.
 
 import fc from 'fast-check'
+import { expect } from 'vitest'
 import { jsonObject, keyed, mostly, text } from '../../cli/cases/words.js'
-import type { Conversation, Turn } from './dialects/table.js'
+import type { Body, Mapping } from '../../engine/plan.js'
+import { frozen, wire } from '../fixtures.js'
+import { object } from './dialects/help.js'
+import { type Conversation, clientOf, type Missing, providerOf, type Turn } from './dialects/table.js'
+import { CONTEXT, same, wrong } from './plan.js'
 
 /** Texts of blanks alone are refused by some providers, so they need not arrive. */
 const words = text.map(value => (/\S/.test(value) ? value : 'Hello'))
@@ -85,19 +90,45 @@ const NAMES: Readonly<Record<string, keyof Conversation>> = {
   max_tokens: 'limit',
   max_completion_tokens: 'limit',
   max_output_tokens: 'limit',
+  num_predict: 'limit',
 }
 
 /** A conversation without what the ledger says is not sent, and without what a dialect has no words for. */
-export function lossless(given: Conversation, dropped: readonly string[], cannot: readonly string[]): unknown {
+function lossless(given: Conversation, dropped: readonly string[], cannot: ReadonlySet<Missing>): Conversation {
   const result = JSON.parse(JSON.stringify(given)) as Conversation
   for (const path of dropped) {
     const last = (path.split('.').at(-1) ?? '').replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
     const known = NAMES[last]
     if (known !== undefined) delete result[known]
   }
-  for (const known of cannot) if (known !== 'ids') delete result[known as keyof Conversation]
+  if (cannot.has('system')) delete result.system
+  if (cannot.has('stops')) delete result.stops
+  if (cannot.has('tools')) result.tools = []
+  if (cannot.has('history')) result.turns = result.turns.slice(-1)
   let calls = 0
-  if (cannot.includes('ids'))
-    for (const turn of result.turns) if (turn.by === 'model') for (const one of turn.calls) one.id = `call_${++calls}`
+  if (cannot.has('ids')) for (const turn of result.turns) if (turn.by === 'model') for (const one of turn.calls) one.id = `call_${++calls}`
   return result
+}
+
+/** What a mapping makes of a request, and what it says that it leaves out: with an object all that it holds. */
+function sentBy(mapping: Mapping, asked: Body): { sent: Body; dropped: readonly string[] } {
+  expect(mapping.refused?.(asked, CONTEXT)).toBeUndefined()
+  const sent = frozen(wire(mapping.request?.(asked, CONTEXT, mapping.carry?.(asked, CONTEXT)))) as Body
+  return { sent, dropped: (mapping.dropped?.(asked, CONTEXT, sent) ?? []).flatMap(path => [path, ...Object.keys(object(asked[path]))]) }
+}
+
+/** Fails where a conversation does not arrive, or does not come back if there is a mapping the other way. */
+export function travels(given: Conversation, there: Mapping, back: Mapping | undefined): void {
+  const { from, to } = there
+  const [client, provider, origin] = [clientOf(from), providerOf(to), providerOf(from)]
+  if (client === undefined || provider === undefined) throw new Error(`no conversation is held between ${from} and ${to}`)
+  const cannot = new Set([...client.cannot, ...provider.cannot])
+  const asked = frozen(wire(client.write(given))) as Body
+  expect(wrong(from, 'request', asked), `the table of ${from} writes what is valid`).toBeUndefined()
+  const { sent, dropped } = sentBy(there, asked)
+  same(lossless(provider.read(sent), dropped, cannot), lossless(given, dropped, cannot), `what arrives: ${JSON.stringify(sent)}`)
+  if (back === undefined || origin === undefined) return
+  const { sent: returned, dropped: more } = sentBy(back, sent)
+  const lost = [...dropped, ...more]
+  same(lossless(origin.read(returned), lost, cannot), lossless(given, lost, cannot), `what comes back: ${JSON.stringify(returned)}`)
 }

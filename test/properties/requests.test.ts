@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen, wire } from '../fixtures.js'
-import { conversation, lossless } from './conversations.js'
-import { tableOf } from './dialects/table.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, seen, TIMEOUT, wrong } from './plan.js'
+import { conversation, travels } from './conversations.js'
+import { clientOf, providerOf } from './dialects/table.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, seen, TIMEOUT, wrong } from './plan.js'
 
 const wild = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })
@@ -58,7 +58,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const { from, to, request: map } = mapping
   // A question without a body is asked by its address.
   if (map === undefined || !hasSchema(from, 'request')) continue
-  const [client, provider] = [tableOf(from), tableOf(to)]
+  const [client, provider] = [clientOf(from), providerOf(to)]
   const context = fc.record({ traits: provider?.traits ?? fc.constant({}), stream: fc.boolean() }).map(given => ({ ...CONTEXT, ...given }))
   let asked = 0
   let answered = 0
@@ -107,21 +107,8 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     if (client === undefined || provider === undefined) return
     const back = plan.mappings[`${to}-to-${from}`]
     test(`a conversation arrives${back === undefined ? '' : ', and comes back'}`, { timeout: TIMEOUT }, async () => {
-      const cannot = [...client.cannot, ...provider.cannot]
       await holds(
-        fc.property(conversation, given => {
-          const asked = frozen(wire(client.write(given)))
-          expect(wrong(from, 'request', asked), `the table of ${from} writes what is valid`).toBeUndefined()
-          expect(mapping.refused?.(asked, CONTEXT)).toBeUndefined()
-          const sent = frozen(wire(map(asked, CONTEXT, mapping.carry?.(asked, CONTEXT)))) as Body
-          const dropped = mapping.dropped?.(asked, CONTEXT, sent) ?? []
-          same(lossless(provider.read(sent), dropped, cannot), lossless(given, dropped, cannot), `what arrives: ${JSON.stringify(sent)}`)
-          if (back?.request === undefined) return
-          expect(back.refused?.(sent, CONTEXT)).toBeUndefined()
-          const returned = wire(back.request(sent, CONTEXT, back.carry?.(sent, CONTEXT))) as Body
-          const lost = [...dropped, ...(back.dropped?.(sent, CONTEXT, returned) ?? [])]
-          same(lossless(client.read(returned), lost, cannot), lossless(given, lost, cannot), `what comes back: ${JSON.stringify(returned)}`)
-        }),
+        fc.property(conversation, given => travels(given, mapping, back)),
         runs(200),
       )
     })

@@ -7,9 +7,9 @@ import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Reducer } from '../../engine/plan.js'
 import { frozen, wire } from '../fixtures.js'
-import { type Said, tableOf, type Values } from './dialects/table.js'
+import { clientOf, providerOf, type Said, type Values } from './dialects/table.js'
 import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wrong } from './plan.js'
-import { cuts, reduce, turned, weaves, woven } from './streams.js'
+import { cuts, reduce, sayable, turned, weaves, woven } from './streams.js'
 
 const wild = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })
@@ -19,7 +19,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const { from, to } = mapping
   const { response: map, stream } = mapping
   if (map === undefined) continue
-  const [client, provider] = [tableOf(from), tableOf(to)]
+  const [client, provider] = [clientOf(from), providerOf(to)]
   const asking = frozen(client?.asking ?? {})
   const carry = frozen(mapping.carry?.(asking, ctx))
   const mapped = (answer: Values): Values => wire(map(frozen(answer), ctx, carry)) as Values
@@ -64,8 +64,8 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
         fc.property(whole, answer => {
           const fault = wrong(to, 'response', answer)
           if (fault !== undefined) throw new Error(`the table of ${to} settles what is not valid: ${fault}`)
-          const said = client.said(mapped(answer))
-          const meant = provider.said(answer)
+          const whole = provider.said(answer)
+          const [said, meant] = [client.said(mapped(answer)), whole].map(one => sayable(one, whole, client)) as [Said, Said]
           // The reason of a refusal may be in the text, or beside it.
           const text = meant.stop === 'refused' ? said.text.slice(0, meant.text.length) : said.text
           same(told({ ...said, text }, meant), told(meant, said), 'what the answer says')

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import type { Context, Json, Reducer } from '../../engine/plan.js'
 import { frozen, wire } from '../fixtures.js'
 import { told } from '../recorded.js'
-import type { Cut, Table, Values } from './dialects/table.js'
+import type { Client, Cut, Provider, Said, Values } from './dialects/table.js'
 
 /** Pieces of random lengths, in the middle of a character, too, and now and then an empty one. */
 export const cuts: fc.Arbitrary<Cut> = fc.array(fc.nat(9), { maxLength: 6 }).map(lengths => {
@@ -42,7 +42,7 @@ export function reduce(reducer: Reducer, events: readonly Json[], ctx: Context, 
 export const weaves: fc.Arbitrary<number[]> = fc.array(fc.nat(9), { minLength: 1, maxLength: 12 })
 
 /** The events of a stream with its parts woven. They begin in the order that they had. */
-export function woven(events: readonly Values[], picks: readonly number[], { strand }: Table): Values[] {
+export function woven(events: readonly Values[], picks: readonly number[], { strand }: Provider): Values[] {
   const result: Values[] = []
   let strands: { name: string; events: Values[] }[] = []
   let turn = 0
@@ -75,11 +75,29 @@ export function woven(events: readonly Values[], picks: readonly number[], { str
 }
 
 /** The same with calls before the text, and the reasoning between: where the dialect's parts have no places of their own. */
-export function turned(events: readonly Values[], { strand }: Table): Values[] {
+export function turned(events: readonly Values[], { strand }: Provider): Values[] {
   const rank = (event: Values): number => {
     const name = strand(event)
     return name?.startsWith('call') ? 0 : name === 'thought' ? 1 : name === 'text' ? 2 : -1
   }
   const moved = events.filter(event => rank(event) >= 0).sort((one, other) => rank(one) - rank(other))
   return events.map(event => (rank(event) >= 0 ? (moved.shift() as Values) : event))
+}
+
+/** What is said, as far as a client's dialect has words for what an answer meant. */
+export function sayable(said: Said, meant: Said, { cannot }: Client): Said {
+  const lacks = new Set(cannot)
+  const { text, reasoning, signatures, calls, stop, usage } = said
+  return {
+    text,
+    reasoning: lacks.has('reasoning') ? '' : reasoning,
+    signatures: lacks.has('signatures') ? [] : signatures,
+    calls: lacks.has('calls') ? [] : calls,
+    stop: meant.stop === 'refused' && lacks.has('refused') ? 'end' : stop,
+    usage: {
+      ...usage,
+      cached: lacks.has('usage.cached') ? 0 : usage.cached,
+      reasoning: lacks.has('usage.reasoning') ? 0 : usage.reasoning,
+    },
+  }
 }

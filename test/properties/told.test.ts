@@ -8,7 +8,7 @@ import { fieldsOf } from '../../codegen/check/ledger.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen } from '../fixtures.js'
-import { tableOf } from './dialects/table.js'
+import { providerOf } from './dialects/table.js'
 import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, seen, TIMEOUT, wrong } from './plan.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
@@ -58,6 +58,10 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return value === 'summarized' || value === 'omitted'
     case 'max_tokens':
       return 'max_completion_tokens' in body
+    case 'num_predict':
+      return Number(value) <= 0
+    case 'max_completion_tokens':
+      return value === body.max_tokens
     case 'responseJsonSchema':
       return value === true
     case 'response_format':
@@ -77,22 +81,27 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'tool_choice':
     case 'parallel_tool_calls':
     case 'disable_parallel_tool_use':
+      // Functions are called one at a time anyway, and none is where none may be.
+      if (last === 'parallel_tool_calls' && (body.tools === undefined || body.function_call === 'none')) return true
       return !tools(body) || (last === 'function_call' && body.tool_choice !== undefined) || value === true || value === 'auto'
     case 'top_logprobs':
       return value === 0 || holder.logprobs !== true
     case 'logprobs':
       return value === 0 || holder.responseLogprobs !== true
+    case 'topK':
+      return Number(value) <= 0
     case 'top_n':
     case 'top_k':
-      return (
-        'documents' in body && (Number(value) >= (body.documents as unknown[]).length || (last === 'top_k' && body.top_n !== undefined))
-      )
+      if (!('documents' in body)) return Number(value) <= 0
+      if (last === 'top_k' ? body.top_n !== undefined : value === body.top_k) return true
+      return Number(value) >= (body.documents as unknown[]).length
     case 'service_tier':
     case 'truncation':
       return value === 'auto' || value === 'disabled' || value === true
     case 'responseMimeType':
       return value === 'text/plain' || value === 'text/x.enum'
     case 'stop':
+    case 'input':
       return !/\S/.test(String(value))
     default:
       return false
@@ -119,7 +128,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const named = new Set(
     fieldsOf(project.schemas, schemaId(from, 'request')).flatMap(({ path, members }) => (members.length > 0 ? [path] : [])),
   )
-  const context = (tableOf(to)?.traits ?? fc.constant({})).map((traits): Context => ({ ...CONTEXT, traits }))
+  const context = (providerOf(to)?.traits ?? fc.constant({})).map((traits): Context => ({ ...CONTEXT, traits }))
 
   describe(pair, () => {
     test("a member that does not change the provider's request is reported", { timeout: TIMEOUT }, async () => {

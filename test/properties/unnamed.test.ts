@@ -10,7 +10,7 @@ import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Dialect, Mapping } from '../../engine/plan.js'
 import { Unnamed } from '../../engine/wire/json/unnamed.js'
 import { frozen } from '../fixtures.js'
-import { tableOf } from './dialects/table.js'
+import { providerOf } from './dialects/table.js'
 import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, seen, TIMEOUT } from './plan.js'
 
 const strange = arbitraries(project.schemas)
@@ -98,7 +98,7 @@ function outcomeOf(mapping: Mapping, value: unknown, ctx: Context): Outcome {
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const { from, to } = mapping
   if (mapping.request === undefined || !hasSchema(from, 'request')) continue
-  const context = (tableOf(to)?.traits ?? fc.constant({})).map((traits): Context => ({ ...CONTEXT, traits }))
+  const context = (providerOf(to)?.traits ?? fc.constant({})).map((traits): Context => ({ ...CONTEXT, traits }))
 
   describe(pair, () => {
     test('a member that no schema names is reported, refused, or passed on', { timeout: TIMEOUT }, async () => {

@@ -1,11 +1,14 @@
 // What the properties need to know of a dialect beyond its schemas: one small file for each dialect, with one interface, so
-// that a property is written once and holds for every pair.
+// that a property is written once and holds for every client on every provider.
 
 import type fc from 'fast-check'
 import type { Schema } from '../../../codegen/read/schemas.js'
 import { chat } from './chat.js'
+import { cohereChat } from './cohere-chat.js'
+import { completions } from './completions.js'
 import { generate } from './generate.js'
 import { messages } from './messages.js'
+import { ollama } from './ollama.js'
 import { responses } from './responses.js'
 
 export type Values = Record<string, unknown>
@@ -26,7 +29,7 @@ export interface Said {
   usage: { input: number; output: number; cached: number; reasoning: number }
 }
 
-/** What a conversation is about, in words of no dialect. Only what all dialects have. */
+/** What a conversation is about, in words of no dialect. */
 export interface Conversation {
   system?: string
   turns: Turn[]
@@ -41,11 +44,45 @@ export type Turn =
   | { by: 'user'; text: string }
   | { by: 'model'; text: string; calls: { id: string; name: string; arguments: Values; result: string }[] }
 
-export interface Table {
-  /** What models and providers of this dialect may say of themselves. */
-  traits: fc.Arbitrary<Values>
+/**
+ * What a dialect has no words for. Of a conversation: instructions, all turns but the last, tools, stop sequences, the ids of
+ * calls. Of an answer: thoughts, their proofs, calls, that it was refused, and two of its counts.
+ */
+export type Missing =
+  | 'system'
+  | 'history'
+  | 'tools'
+  | 'stops'
+  | 'ids'
+  | 'reasoning'
+  | 'signatures'
+  | 'calls'
+  | 'refused'
+  | 'usage.cached'
+  | 'usage.reasoning'
+
+interface Dialect {
+  cannot: readonly Missing[]
+  /** Events without meaning that may come anywhere after the first. */
+  noise: readonly Values[]
+  said(response: Values): Said
+}
+
+export interface Client extends Dialect {
   /** A client's request for everything: reasoning, usage. */
   asking: Values
+  /** What a client puts together from a stream. */
+  fold(events: readonly Values[]): Values
+  /** What of an answer is the same however it came: all but ids and times, and the difference of absent and empty. */
+  essence(response: Values): unknown
+  /** Where a stream breaks the dialect's grammar. */
+  faults(events: readonly Values[]): string[]
+  write(conversation: Conversation): Values
+}
+
+export interface Provider extends Dialect {
+  /** What models and providers of this dialect may say of themselves. */
+  traits: fc.Arbitrary<Values>
   /** What a provider's whole answer keeps to where the schema is wider than the wire. */
   answer: Schema
   /** The same answer without what would contradict itself. */
@@ -54,22 +91,16 @@ export interface Table {
   unfold(response: Values, cut: Cut): Values[]
   /** Of which part of an answer an event tells, where a provider may weave it with those of other parts; nothing where it may not. */
   strand(event: Values): string | undefined
-  /** Events without meaning that may come anywhere after the first. */
-  noise: readonly Values[]
-  /** What a client puts together from a stream. */
-  fold(events: readonly Values[]): Values
-  /** What of an answer is the same however it came: all but ids and times, and the difference of absent and empty. */
-  essence(response: Values): unknown
-  said(response: Values): Said
-  /** Where a stream breaks the dialect's grammar. */
-  faults(events: readonly Values[]): string[]
-  /** The member of `Said` or `Conversation` that this dialect cannot tell. */
-  cannot: readonly string[]
-  write(conversation: Conversation): Values
   read(request: Values): Conversation
 }
 
-const TABLES: Readonly<Record<string, Table>> = { chat, generate, messages, responses }
+export type Table = Client & Provider
+
+const CLIENTS: Readonly<Record<string, Client>> = { chat, completions, generate, messages, ollama, responses }
+const PROVIDERS: Readonly<Record<string, Provider>> = { chat, cohere_chat: cohereChat, generate, messages, ollama, responses }
 
 /** A dialect without a table holds no conversations: what is asked of all dialects is asked of it, and no more. */
-export const tableOf = (dialect: string): Table | undefined => TABLES[dialect]
+export const clientOf = (dialect: string): Client | undefined => CLIENTS[dialect]
+export const providerOf = (dialect: string): Provider | undefined => PROVIDERS[dialect]
+/** All pairs of a client and a provider between which conversations are held. */
+export const PAIRS = Object.keys(CLIENTS).flatMap(from => Object.keys(PROVIDERS).flatMap(to => (from === to ? [] : [`${from}-to-${to}`])))
