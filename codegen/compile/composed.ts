@@ -259,15 +259,17 @@ function fieldsIn(node: Node, scope: Scope, carried: Made, found: Set<string>): 
   }
 }
 
-/** What a path from a variable leads to, if that is the request itself, or an object literal that has such a member. */
+/** What a path from a variable leads to, if that is the request, a part of it, or an object literal that has such a member. */
 function memberOf(variable: string, names: readonly string[], scope: Scope): Bound | undefined {
   const known = scope.get(variable)
   const node = known?.node
   if (known === undefined || node === undefined) return undefined
+  const behind = names.map((value): NameNode => ({ type: 'name', value }))
   if (node.type === 'variable' && (node.value === '' || node.value === '$')) {
-    const [first, ...rest] = names.map((value): NameNode => ({ type: 'name', value }))
+    const [first, ...rest] = behind
     return first && { node: { type: 'path', steps: [first, ...rest] }, scope: NONE }
   }
+  if (node.type === 'path') return { node: { type: 'path', steps: [...node.steps, ...behind] }, scope: known.scope }
   if (node.type === 'variable') return memberOf(node.value, names, known.scope)
   if (node.type !== 'unary' || node.value !== '{' || node.lhs.some(([key]) => key.type !== 'string')) return undefined
   const pair = node.lhs.find(([key]) => key.type === 'string' && key.value === names[0])

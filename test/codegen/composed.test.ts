@@ -90,6 +90,16 @@ describe('a pair by way of another dialect', () => {
     expect(plan.mappings['tiny-to-typed']).toBeDefined()
   })
 
+  test('names what is lost by its own path, although it was read through a variable', async () => {
+    const data = woven()
+    data.edit('schemas/tiny/request.yaml', 'tone: { type: string }', 'tone: { type: object, properties: { now: { type: string } } }')
+    data.edit('mappings/tiny-to-plain/mapping.yaml', `'{ "model": $ctx.model`, `'($mood := tone; { "model": $ctx.model`)
+    data.edit('mappings/tiny-to-plain/mapping.yaml', `tone ? tone & "ly" }'`, `$mood.now })'`)
+    const pair = (await data.plan()).composed?.['tiny-to-typed'] as Mapping
+    const body: Body = { model: 'x', text: 'hello', tone: { now: 'kind' } }
+    expect(pair.dropped?.(body, ctx, pair.request?.(body, ctx, pair.carry?.(body, ctx)))).toEqual(['tone.now'])
+  })
+
   test('is not made of a second half that splits requests', async () => {
     const data = woven()
     data.edit('mappings/plain-to-typed/mapping.yaml', 'request:', "split: '[$]'\njoin: '$[0]'\nrequest:")
