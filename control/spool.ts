@@ -13,8 +13,8 @@ export interface Spool {
   readonly isEmpty: boolean
   /** Bytes in the spool. */
   readonly size: number
-  /** Returns false if there is no room. */
-  add(records: readonly ExchangeRecord[]): boolean
+  /** The id of the new batch; undefined if there is no room. */
+  add(records: readonly ExchangeRecord[]): number | undefined
   /** The oldest batch. */
   next(): { id: number; records: ExchangeRecord[] } | undefined
   remove(id: number): void
@@ -56,10 +56,10 @@ export function openSpool(path: string): Spool {
     },
     add(records) {
       const blob = serialize(records)
-      if (held + blob.length > MOST) return false
-      insert.run(blob.length, blob)
+      if (held + blob.length > MOST) return undefined
+      const { lastInsertRowid } = insert.run(blob.length, blob)
       held += blob.length
-      return true
+      return Number(lastInsertRowid)
     },
     next() {
       const row = oldest.get() as { id: number; records: Uint8Array } | undefined

@@ -1,7 +1,8 @@
 // Measures how fast the ledger answers with many rows: `npm run ledger:size -- --rows 1000000`. Fills a store of each engine with that
-// many exchanges of 30 days, through the real intake, and runs each query of the console; prints rows a second, and the 95th
-// percentile of the answer times, the CPU time of this process (of SQLite, not of Postgres's server), the size of rows and rollups, and the time to remove a day. `--engine
-// sqlite|postgres` measures one of both, `--times 20` sets the repetitions, `--folder` the folder of SQLite's file.
+// many exchanges of 30 days, through the real intake, and runs each query of the console; prints rows a second, the 95th
+// percentile of the answer times, the CPU time of this process (of SQLite, not of Postgres's server), the size of rows and rollups,
+// and the time to remove a day. `--engine sqlite|postgres` measures one of both, `--times 20` sets the repetitions, `--folder` the
+// folder of SQLite's file.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// Writes records into the ledger: in order, many in a transaction, and into the spool while the store is unreachable. An
+// Writes records into the ledger: in order, many in a transaction, and into the spool while the store is slow or unreachable. An
 // acknowledged record is either committed or spooled.
 
 import type { Logger } from 'pino'
@@ -17,6 +17,8 @@ import { type Booking, writeEntries } from './write.js'
 const MOST_AT_ONCE = 2_048
 /** Records that wait in memory; further ones go into the spool. */
 const MOST_WAITING = 8_192
+/** Milliseconds that records wait for the store only in memory; then the spool has a copy of them until they are committed. */
+const SLOW = 50
 /** Milliseconds between attempts while the store is unreachable. */
 const AGAIN = 500
 /** Milliseconds of silence after which an instance counts as ended. */
@@ -36,6 +38,9 @@ const UNKNOWN = Object.fromEntries(Object.keys(LEDGER).map(name => [name, null])
 
 interface Job {
   records: readonly ExchangeRecord[]
+  timer: NodeJS.Timeout
+  /** The copy in the spool. */
+  copy: number | undefined
   done(isKept: boolean): void
 }
 
@@ -61,13 +66,24 @@ export class Ingest {
 
   /** Takes records; true once they are safe, false if there is no room for them. */
   add(records: readonly ExchangeRecord[]): Promise<boolean> {
-    if (this.waiting >= MOST_WAITING) return Promise.resolve(this.options.spool.add(records))
+    if (this.waiting >= MOST_WAITING) return Promise.resolve(this.options.spool.add(records) !== undefined)
     this.oldest ??= Date.now()
     this.waiting += records.length
     return new Promise(resolve => {
-      this.jobs.push({ records, done: resolve })
+      const job: Job = { records, timer: setTimeout(() => this.copy(job), SLOW), copy: undefined, done: resolve }
+      this.jobs.push(job)
       this.run()
     })
+  }
+
+  /** Copies records that wait for the store into the spool, so that they are safe although the store is slow. */
+  private copy(job: Job): void {
+    try {
+      job.copy = this.options.spool.add(job.records)
+    } catch (error) {
+      this.options.log.error({ cause: String(error) }, 'the spool cannot be written')
+    }
+    if (job.copy !== undefined) job.done(true)
   }
 
   private run(): void {
@@ -90,9 +106,17 @@ export class Ingest {
       const records = jobs.flatMap(job => job.records)
       const isWritten = await this.write(records)
       this.waiting -= count
-      for (const job of jobs) job.done(isWritten || this.options.spool.add(job.records))
+      for (const job of jobs) this.finish(job, isWritten)
     }
     this.oldest = undefined
+  }
+
+  /** Ends a job: what was written needs no copy, what was not needs one. */
+  private finish(job: Job, isWritten: boolean): void {
+    clearTimeout(job.timer)
+    if (!isWritten && job.copy === undefined) this.copy(job)
+    if (isWritten && job.copy !== undefined) this.options.spool.remove(job.copy)
+    job.done(isWritten || job.copy !== undefined)
   }
 
   /** Returns false if the store did not accept them. */

@@ -1,0 +1,75 @@
+// Records are safe while the store is slow: not only in the memory of the control process.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import type * as IngestModule from '../../control/ledger/ingest.js'
+import type * as QueriesModule from '../../control/ledger/queries.js'
+import type { ExchangeRecord } from '../../control/ledger/record.js'
+import type * as SpoolModule from '../../control/spool.js'
+import type * as KeeperModule from '../../control/store/keeper.js'
+import type * as PeriodsModule from '../../control/store/periods.js'
+import { until } from './stage.js'
+import { onPostgres, openStore } from './stores.js'
+
+const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
+const { Ingest } = (await import(built('control/ledger/ingest.js'))) as typeof IngestModule
+const { verifyLedger } = (await import(built('control/ledger/queries.js'))) as typeof QueriesModule
+const { openSpool } = (await import(built('control/spool.js'))) as typeof SpoolModule
+const { Keeper } = (await import(built('control/store/keeper.js'))) as typeof KeeperModule
+const { idAt } = (await import(built('control/store/periods.js'))) as typeof PeriodsModule
+
+const log = pino({ level: 'silent' })
+
+/** As many records, the first of them at a time. */
+function recordsFrom(time: number, count: number): ExchangeRecord[] {
+  const known = { status: 200, ended: 0, isStream: false, attempts: 1, total: 12, bytesIn: 100, bytesOut: 200, key: 'k1', model: 'm1' }
+  return Array.from({ length: count }, (_, index) => ({ ...known, id: idAt(time + index), at: time + index }))
+}
+
+onPostgres('Postgres that is slow', postgres => {
+  test('does not delay the acknowledgement of records, and each is counted once', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
+    const spool = openSpool(join(folder, 'spool.sqlite'))
+    const at = await postgres().database()
+    const keeper = new Keeper({ at, mayMigrate: true }, log, async () => undefined)
+    await keeper.open()
+    const newIngest = () => new Ingest({ keeper, spool, pricing: () => undefined, bookings: [], log, instance: () => 1 })
+    const ingest = newIngest()
+    const blocker = await openStore({ at, mayMigrate: false })
+    const now = Date.now()
+    const left = await blocker.db.transaction().execute(async trx => {
+      await sql`lock table ledger in exclusive mode`.execute(trx)
+      // The first are in a transaction that waits, the others wait for its end.
+      const taken = await Promise.all([ingest.add(recordsFrom(now, 3)), ingest.add(recordsFrom(now + 10, 4))])
+      expect(taken).toEqual([true, true])
+      expect([ingest.isIdle, keeper.up]).toEqual([false, true])
+      return spool.next()
+    })
+    await until(
+      async () => ingest.isIdle,
+      isIdle => isIdle,
+    )
+    expect(spool.size).toBe(0)
+    expect(await verifyLedger(keeper.get())).toEqual({ rows: 7, differences: {} })
+
+    // A process that is killed after the commit leaves a copy in the spool.
+    expect(left?.records.length).toBe(3)
+    spool.add(left?.records ?? [])
+    const next = newIngest()
+    next.drainSoon()
+    await until(
+      async () => next.isIdle,
+      isIdle => isIdle,
+    )
+    expect(await verifyLedger(keeper.get())).toEqual({ rows: 7, differences: {} })
+    await Promise.all([ingest.close(), next.close(), blocker.close()])
+    await keeper.close()
+    spool.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+})
