@@ -4,7 +4,7 @@
  * own dialect, and show the same work without the translation.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../dist/cli/ports.js'
 import { tree } from '../tools/proc.mjs'
@@ -109,11 +109,11 @@ const portkey = {
   },
 }
 
-/** The gateway itself, started as by an operator. */
-function gateway(title, more, on, isLimited = false) {
+/** The gateway itself, started as by an operator. `program` may be another checkout's. */
+function gateway(title, more, on, isLimited = false, program = file(GATEWAY)) {
   return {
     title,
-    missing: () => (existsSync(file(GATEWAY)) ? undefined : 'the gateway is not built: run `npm run build`'),
+    missing: () => (existsSync(program) ? undefined : `the gateway is not built (${program}): run \`npm run build\``),
     translates: true,
     headers: () => bearer,
     async start({ upstream, folder, workloads, flags = [] }) {
@@ -121,13 +121,16 @@ function gateway(title, more, on, isLimited = false) {
       const path = join(folder, `gateway-${port}.yaml`)
       writeFileSync(path, config(port, upstream, workloads, isLimited))
       // With the options of the command's first line.
-      return node(['--max-semi-space-size=32', ...flags, file(GATEWAY), 'start', '--config', path, ...more], {
+      return node(['--max-semi-space-size=32', ...flags, program, 'start', '--config', path, ...more], {
         on,
         env: { BENCH_KEY: KEY },
       })
     },
   }
 }
+
+/** The gateway of an earlier, built checkout. */
+export const before = folder => gateway('Sluice, before', [], cores?.measured, false, resolve(folder, 'dist/cli/main.js'))
 
 export const contenders = {
   direct,

@@ -6,6 +6,7 @@
  *   npm run bench -- --only stream    workloads whose name begins with this (may be repeated)
  *   npm run bench -- --seconds 5      the length of one measurement
  *   npm run bench -- --with litellm   LiteLLM's proxy, too (from PyPI, into bench/.litellm; needs python3)
+ *   npm run bench -- --against DIR    an earlier, built checkout, too, in place of the other gateways
  *   npm run bench -- --list           the workloads
  *
  * A run of everything writes RESULTS.md, results.svg and results.json; a part of it or a quick run writes to out/.
@@ -17,7 +18,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { contenders, upstream } from './contenders.mjs'
+import { before, contenders, upstream } from './contenders.mjs'
 import { install, NOT_ASKED, versions } from './install.mjs'
 import { machine } from './machine.mjs'
 import { plot } from './plot.mjs'
@@ -31,6 +32,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', multiple: true },
     seconds: { type: 'string' },
     with: { type: 'string', multiple: true, default: [] },
+    against: { type: 'string' },
     list: { type: 'boolean', default: false },
   },
 })
@@ -49,6 +51,8 @@ if (!(seconds >= 1 && seconds <= 60)) throw new Error('--seconds: between 1 and 
 const say = line => console.error(`· ${line}`)
 const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+if (options.against) contenders.before = before(options.against)
 
 const where = machine()
 const absent = install(say, options.with)
@@ -89,11 +93,21 @@ const missing = Object.values(contenders).flatMap(contender =>
 )
 for (const line of missing) say(`not measured: ${line}`)
 
+/** The gateway, the floor, and behind each of the gateway's own the same of the earlier checkout. */
+function withBefore(all) {
+  return all.flatMap(name => {
+    const [first, same] = name.split(' ')
+    if (first === 'sluice') return [name, same ? `before ${same}` : 'before']
+    return first === 'floor' ? [name] : []
+  })
+}
+
 const results = []
 for (const workload of chosen) {
   say(workload.title)
   const asked = options.with.filter(name => contenders[name].takes(workload))
-  const who = [...workload.who, ...asked].filter(name => !contenders[name.split(' ')[0]].missing(bench))
+  const measured = options.against ? withBefore(workload.who) : workload.who
+  const who = [...measured, ...asked].filter(name => !contenders[name.split(' ')[0]].missing(bench))
   const rows = await workload.run({ ...workload, who }, bench)
   results.push({
     name: workload.name,
@@ -120,7 +134,7 @@ const report = {
   missing,
   workloads: results,
 }
-const whole = !options.only && !options.quick && options.with.length === 0
+const whole = !options.only && !options.quick && !options.against && options.with.length === 0
 const out = fileURLToPath(new URL(whole ? '.' : 'out/', import.meta.url))
 mkdirSync(out, { recursive: true })
 writeFileSync(join(out, 'RESULTS.md'), markdown(report))
