@@ -5,15 +5,18 @@ import { noteLabels } from './control/labels.js'
 import { GatewayError } from './core/errors.js'
 import type { Exchange } from './core/exchange.js'
 import type { SocketRelay } from './http/sockets.js'
-import type { Key, Route, Snapshot } from './snapshot/model.js'
+import type { Key, Model, Route, Snapshot } from './snapshot/model.js'
 import { notFound } from './snapshot/near-path.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
+import type { ClientRequest } from './stages/attempt.js'
 import { choose } from './stages/choose.js'
 import { tellDocument } from './stages/document.js'
+import { failover } from './stages/failover.js'
 import { fund } from './stages/fund.js'
 import { formTexts, GuardedAnswers, guardAdmission, guardRequest, narrowed, socketGuard } from './stages/guard.js'
 import { handOn } from './stages/hand-on.js'
+import { hedge } from './stages/hedge.js'
 import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
 import { mirror } from './stages/mirror.js'
@@ -32,7 +35,7 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   if (route.isApart) return apart(route, key, own, snapshot)
   const answers = guards && new GuardedAnswers(guards, route, key, own, snapshot)
   const exchange = answers ? answers.exchange : own
-  refuseEarly(route, key, snapshot)
+  if (snapshot.hasLimits()) refuseEarly(route, key, snapshot)
   if (route.kept && snapshot.store && (await answerKept(route, exchange, snapshot))) return
   const asked = await read(route, exchange, snapshot, guards && formTexts(guards, route, key, exchange, snapshot))
   const changed = guards && (await guardRequest(guards, asked, route, key, exchange, snapshot))
@@ -43,15 +46,21 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   const choice = changed?.target === undefined ? all : narrowed(all, changed.target)
   const whole = route.keep && snapshot.store ? restore(route.keep, said, choice, route, exchange, snapshot) : said
   const input = whole instanceof Promise ? await whole : whole
-  const limited = limit(route, input, key, choice.model, exchange, snapshot)
+  const limited = snapshot.hasLimits() ? limit(route, input, key, choice.model, exchange, snapshot) : undefined
   const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
-  const funded = fund(route, input, key, choice, exchange, snapshot)
+  const funded = snapshot.hasBudgets() ? fund(route, input, key, choice, exchange, snapshot) : { choice }
   const { choice: chosen, hold } = funded instanceof Promise ? await funded : funded
   const request = { route, input, choice: chosen, exchange, snapshot, lease, hold }
-  const answered = send(request)
-  if (chosen.model?.mirror) mirror(request, chosen.model.mirror)
+  const { bindings, model } = chosen
+  const answered = model && isHedged(model, request) ? hedge(request, bindings, model.hedgeAfter, send) : failover(request, bindings, send)
+  if (model?.mirror) mirror(request, model.mirror)
   return reply(await answered)
+}
+
+/** A form that has been sent cannot be sent again. */
+function isHedged(model: Model, { choice, input }: ClientRequest): model is Model & { hedgeAfter: number } {
+  return model.hedgeAfter !== undefined && choice.bindings.length > 1 && !input.form
 }
 
 /** Routes without a model: refusals, the gateway's own answers, and requests that are passed through unchanged. */

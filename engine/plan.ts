@@ -644,6 +644,8 @@ export interface Cost {
   (usage: Usage, time: number): number | undefined
   /** The facts that select a price for a usage; undefined: the price is always the same. */
   kind?: PriceKind
+  /** Whether what is written to a cache has a price of its own. */
+  hasWrites?: boolean
 }
 
 /** The facts, beside quantities, that an exchange's price depends on; only values that the prices name. */

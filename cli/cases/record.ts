@@ -15,8 +15,8 @@ import { choose } from '../../engine/stages/choose.js'
 import { checkServed } from '../../engine/stages/lost-fields.js'
 import { forMapping, read } from '../../engine/stages/read.js'
 import { contextOf, render } from '../../engine/stages/render.js'
-import { ask } from '../../engine/upstream/ask.js'
-import { collect } from '../../engine/upstream/call.js'
+import { call, collect } from '../../engine/upstream/call.js'
+import { signed } from '../../engine/upstream/sign.js'
 import { alone, fileOf } from '../check.js'
 import { exchangeOf } from '../explain/exchange.js'
 import { namedKey } from '../explain/explain.js'
@@ -115,7 +115,7 @@ async function exchange(given: GivenRequest, key: string | undefined, snapshot: 
   const asked = attempt.input.body as Record<string, unknown>
   refuseSeveral(binding, asked, ctx)
   const { request } = render(attempt, ctx, checkServed(attempt, ctx))
-  const response = await ask(binding, request, limits, one)
+  const response = await call(signed(request, binding), limits, one)
   const bytes = await collect(response, LARGEST)
   if (bytes === undefined) throw new UsageError('The answer is too long for a case.')
   if (response.status >= 400) throw new UsageError(`The provider answered with status ${response.status}; nothing is recorded.`)

@@ -89,6 +89,11 @@ export class Budgets {
 
   constructor(private readonly clock: () => number) {}
 
+  /** Whether anybody has a budget. */
+  get hasAny(): boolean {
+    return this.all.size > 0
+  }
+
   /** Links a configuration. Metrics report the budgets that it asks for, and later ones, unless `build` throws. */
   link<Result>(build: () => Result): Result {
     const before = this.metered

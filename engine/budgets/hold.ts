@@ -49,6 +49,12 @@ const MOST_ROUNDS = 8
 /** The text of the last accounts that began with an account: most exchanges of a key are charged to the same ones. */
 const purses = new WeakMap<Account, { accounts: readonly Account[]; text: string }>()
 
+function isSame(accounts: readonly Account[], entries: readonly Entry[]): boolean {
+  if (accounts.length !== entries.length) return false
+  for (let index = 0; index < accounts.length; index++) if (accounts[index] !== entries[index]?.account) return false
+  return true
+}
+
 export class Hold implements Held {
   readonly entries: Entry[]
   /** Output tokens that are reserved, and output tokens that have been seen. */
@@ -79,8 +85,7 @@ export class Hold implements Held {
     const { entries } = this
     const first = entries[0]?.account
     const known = first && purses.get(first)
-    if (known?.accounts.length === entries.length && known.accounts.every((account, index) => account === entries[index]?.account))
-      return known.text
+    if (known !== undefined && isSame(known.accounts, entries)) return known.text
     const accounts = entries.map(({ account }) => account)
     const text = JSON.stringify(accounts.map(({ id }) => id))
     if (first) purses.set(first, { accounts, text })

@@ -11,9 +11,8 @@ import type { Dialect, Limits } from '../plan.js'
 import type { Exposed } from '../snapshot/config.js'
 import type { RequestHead } from '../snapshot/model.js'
 import { Linger, UploadClock } from './body-clocks.js'
-import { type Answering, ascii, type Bytes, utf8 } from './bytes.js'
+import { type Answering, ascii, type Bytes, headerText, statusLine, utf8 } from './bytes.js'
 import { type BodyMemory, HeldBody } from './held-body.js'
-import { writeHead } from './response-head.js'
 import { ChunkedSink, KEEP_CONNECTION_AFTER, MeasuredSink } from './sinks.js'
 
 /** How much of an unwanted body is still read so that the connection can be used again: bytes. */
@@ -341,10 +340,10 @@ export class HttpExchange implements Exchange, Indexed {
     log.firstByte = now() - this.began
     this.resumeBody()
     if (this.mustLinger()) {
-      this.sendAndLinger(status, headers, bytes)
+      this.sendAndLinger(headers, bytes)
     } else {
       res.cork(() => {
-        writeHead(res, status, headers, this)
+        this.writeHead(headers)
         if (status === UNCHANGED) {
           res.endWithoutBody()
         } else if (this.method === 'HEAD') {
@@ -359,6 +358,19 @@ export class HttpExchange implements Exchange, Indexed {
     this.over()
   }
 
+  /** Writes the status and the headers of the answer: its own, and those of every answer. */
+  writeHead(headers: Readonly<Record<string, string>>): void {
+    const { res, exposes, log, answerHeaders } = this
+    res.writeStatus(statusLine(log.status))
+    res.writeHeader(ascii('x-request-id'), ascii(this.id))
+    if (exposes !== undefined && log.attempts > 0) {
+      if (exposes.target && log.target !== undefined) res.writeHeader(ascii('x-sluice-target'), headerText(log.target))
+      if (exposes.attempts) res.writeHeader(ascii('x-sluice-attempts'), ascii(String(log.attempts)))
+    }
+    for (const name in headers) res.writeHeader(ascii(name), headerText(headers[name] as string))
+    if (answerHeaders) for (const name in answerHeaders) res.writeHeader(ascii(name), headerText(answerHeaders[name] as string))
+  }
+
   /** Whether more of the body may follow than uWebSockets.js reads and throws away by itself. */
   private mustLinger(): boolean {
     if (this.isWhole || this.mustClose || this.method === 'HEAD') return false
@@ -371,7 +383,7 @@ export class HttpExchange implements Exchange, Indexed {
    * destroy the answer (RFC 9112, 9.6). So the answer is sent at once, without a length, and ends when the rest of the body
    * has arrived or has become too long.
    */
-  private sendAndLinger(status: number, headers: Readonly<Record<string, string>>, bytes: Bytes): void {
+  private sendAndLinger(headers: Readonly<Record<string, string>>, bytes: Bytes): void {
     const { res } = this
     this.listen()
     const isLong = this.headers['content-length'] !== undefined
@@ -383,7 +395,7 @@ export class HttpExchange implements Exchange, Indexed {
     })
     watch(this.linger)
     res.cork(() => {
-      writeHead(res, status, headers, this)
+      this.writeHead(headers)
       if (isLong) res.writeHeader(ascii('connection'), ascii('close'))
       res.write(bytes)
     })

@@ -1,9 +1,8 @@
 // Answers that are written piece by piece.
 
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
-import type { Sink } from '../core/exchange.js'
+import type { LogEntry, Sink } from '../core/exchange.js'
 import { type Answering, type Bytes, utf8 } from './bytes.js'
-import { type HeadOwner, writeHead } from './response-head.js'
 
 /**
  * Milliseconds. uWebSockets.js closes a connection without activity after ten seconds, even if we hold it back; we reset it
@@ -12,9 +11,11 @@ import { type HeadOwner, writeHead } from './response-head.js'
 export const KEEP_CONNECTION_AFTER = 2_000
 
 /** What a sink uses of its exchange. */
-interface Answer extends HeadOwner {
+interface Answer {
+  readonly log: LogEntry
   readonly began: number
   readonly isAborted: boolean
+  writeHead(headers: Readonly<Record<string, string>>): void
   keepConnection(): void
   resumeBody(): void
   over(): void
@@ -55,7 +56,7 @@ export class ChunkedSink implements Sink, Deadline {
   protected head(): void {
     if (this.isHeadWritten) return
     this.isHeadWritten = true
-    writeHead(this.res, this.exchange.log.status, this.headers, this.exchange)
+    this.exchange.writeHead(this.headers)
   }
 
   protected counted(chunk: Buffer | string): Bytes {

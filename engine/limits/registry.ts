@@ -54,6 +54,11 @@ export class Meters {
     readonly sharing?: Sharing,
   ) {}
 
+  /** Whether anybody has a limit. */
+  get hasAny(): boolean {
+    return this.known.size > 0 || this.kept.size > 0
+  }
+
   /** Links a configuration. Drops the meters that it does not ask for with `of`, unless `build` throws. */
   link<Result>(build: () => Result): Result {
     const linked = new Map<string, Meter>()

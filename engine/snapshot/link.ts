@@ -224,6 +224,7 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking, o
   const budgets = linking.budgets.of(whose, config.budgets, linking.gateway.currency)
   const meters = linking.meters.of(`model:${of}`, `the model '${of}'`, config.rateLimits)
   const { retry, hedgeAfter, choose = 'weighted', sticky, mirror } = config.routing ?? {}
+  const isPlain = choose === 'weighted' && sticky === undefined && targets.every(({ only }) => only === undefined)
   return {
     name,
     config,
@@ -234,7 +235,8 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking, o
     meters,
     facts,
     ...(maxOutput !== undefined && { maxOutput }),
-    isPlain: choose === 'weighted' && sticky === undefined && targets.every(({ only }) => only === undefined),
+    isPlain,
+    ...(isPlain && isOne(targets) && { only: targets }),
     choose,
     isHidden: config.isHidden === true,
     ...(sticky && { sticky: { by: compiled(sticky.by, linking.expressions), store: linking.balance.sticky(of, sticky.lasts) } }),
@@ -242,6 +244,10 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking, o
     retry: linkRetry(of, retry, targets.length === 1, linking.balance),
     ...(hedgeAfter !== undefined && targets.length > 1 && { hedgeAfter }),
   }
+}
+
+function isOne(targets: readonly Target[]): targets is readonly [Target] {
+  return targets.length === 1 && (targets[0] as Target).weight > 0
 }
 
 function linkMirror({ upstream, model, share, most }: MirrorConfig, name: string, config: ModelConfig, linking: Linking): Mirror {

@@ -212,7 +212,7 @@ export interface Target {
   /** Which of the provider's response headers callers get; undefined: only those that routes name. */
   passes?: (header: string) => boolean
   /** The limits of its upstream, for all of the upstream's models. */
-  meters?: readonly Meter[]
+  meters: readonly Meter[]
   /** The budgets of its upstream. */
   budgets: readonly Budget[]
 }
@@ -306,6 +306,8 @@ export interface Model {
   budgets: readonly Budget[]
   /** Only priorities, weights and health decide the order of targets. */
   isPlain: boolean
+  /** Its only target, if no rule decides whether that serves a request. */
+  only?: readonly [Target]
   choose: Choosing
   sticky?: { by: Expression; store: Sticky }
   mirror?: Mirror
@@ -396,6 +398,9 @@ export interface Snapshot {
   known: Map<string, Key>
   /** The limits and budgets of a key, in the file or not. */
   standingOf(key: Key): Standing
+  /** Whether any exchange may have a limit, or a budget. */
+  hasLimits(): boolean
+  hasBudgets(): boolean
   /** Undefined: only keys and models have budgets. */
   budgets: BudgetRules | undefined
   /** The currency of prices, costs and budgets. */

@@ -99,13 +99,32 @@ export function costOf(prices: readonly Prices[] | undefined, currency: string, 
   if (dated.length === 0) return undefined
   const kind = kindOf(dated, terms)
   const cost: Cost = (usage, time) => {
-    const found = dated.findLast(({ since }) => since <= time)
+    const found = inForce(dated, time)
     if (found === undefined) return undefined
-    const cost = costAt(found.exceptions.find(one => isAbout(one, usage, time, terms.region))?.tariff ?? found.tariff, usage)
+    const { exceptions, tariff } = found
+    const exception = exceptions.length > 0 ? exceptions.find(one => isAbout(one, usage, time, terms.region)) : undefined
+    const pico = sumOf(exception?.tariff ?? tariff, usage)
+    if (pico === undefined || Number.isNaN(pico)) return undefined
+    const nano = Math.round(pico / PICO_PER_NANO)
     const times = regionOf(found, usage, terms)
-    return cost === undefined || times === 1 ? cost : Math.round(cost * times)
+    return times === 1 ? nano : Math.round(nano * times)
   }
-  return kind === undefined ? cost : Object.assign(cost, { kind })
+  return Object.assign(cost, { ...(kind && { kind }), hasWrites: dated.some(hasWrites) })
+}
+
+/** The last price that has begun. */
+function inForce(dated: readonly Dated[], time: number): Dated | undefined {
+  for (let index = dated.length - 1; index >= 0; index--) {
+    const one = dated[index] as Dated
+    if (one.since <= time) return one
+  }
+  return undefined
+}
+
+/** Whether what is written to a cache has a price of its own. */
+function hasWrites({ tariff, exceptions }: Dated): boolean {
+  const isOwn = ({ member, rate, inner }: Part): boolean => (member === 'cacheWrite' && rate !== undefined) || inner.some(isOwn)
+  return [tariff, ...exceptions.map(one => one.tariff)].some(({ tokens }) => tokens?.some(isOwn) === true)
 }
 
 /** The facts that the prices depend on, which the ledger keeps to explain a cost; undefined if there are none. */
@@ -144,13 +163,11 @@ export function explainCost(
   usage: Usage,
   time: number,
 ): Explained | undefined {
-  const found = allDated(prices, currency, terms).findLast(({ since }) => since <= time)
+  const found = inForce(allDated(prices, currency, terms), time)
   if (found === undefined) return undefined
   const exception = found.exceptions.findIndex(one => isAbout(one, usage, time, terms.region))
   const charged: Term[] = []
-  addTerms(found.exceptions[exception]?.tariff ?? found.tariff, usage, {
-    add: (meter, units, rate) => charged.push({ meter, units, rate }),
-  })
+  sumOf(found.exceptions[exception]?.tariff ?? found.tariff, usage, charged)
   return {
     price: found.place,
     exception: exception < 0 ? undefined : exception,
@@ -173,62 +190,47 @@ function isAbout({ above, holds, facts }: Exception, usage: Usage, time: number,
   return facts.every(([name, value]) => (usage[name] ?? (name === 'region' ? region : undefined)) === value)
 }
 
-/** Takes the terms of a cost. An object, because a cost is computed several times for each exchange that a budget counts. */
-interface Taker {
-  add(meter: string, units: number, rate: number | undefined): void
-}
-
-/** The sum of terms; NaN if one of them has no price. */
-class Sum implements Taker {
-  pico = 0
-
-  add(_meter: string, units: number, rate: number | undefined): void {
-    this.pico += units * (rate ?? Number.NaN)
-  }
-}
-
-/** Nano-units; undefined if something has no price, or the usage has no counted quantity. */
-function costAt(tariff: Tariff, usage: Usage): number | undefined {
-  const sum = new Sum()
-  const isKnown = addTerms(tariff, usage, sum)
-  return isKnown && !Number.isNaN(sum.pico) ? Math.round(sum.pico / 1_000) : undefined
-}
+const PICO_PER_NANO = 1_000
 
 /**
- * Adds each unit once, in the innermost meter that has a price. Returns false if the usage has no counted quantity.
+ * The sum of a usage's terms, in pico-units: each unit once, in the innermost meter that has a price. NaN if a term has no
+ * price, undefined if the usage has no counted quantity.
+ * @param terms receives the terms
  */
-function addTerms({ tokens, priced, unpriced }: Tariff, usage: Usage, taker: Taker): boolean {
-  let isKnown = false
+function sumOf({ tokens, priced, unpriced }: Tariff, usage: Usage, terms?: Term[]): number | undefined {
+  let sum: number | undefined
   if (tokens !== undefined)
     for (const part of tokens) {
       const count = usage[part.member]
-      if (count === undefined) continue
-      isKnown = true
-      addPart(part, usage, count, taker)
+      if (count !== undefined) sum = (sum ?? 0) + sumOfPart(part, usage, count, terms)
     }
   for (const { meter, member, rate } of priced) {
     const count = usage[member] ?? (member === 'request' ? 1 : undefined)
-    if (count === undefined) continue
-    isKnown = true
-    if (count > 0) taker.add(meter, count, rate)
+    if (count !== undefined) sum = (sum ?? 0) + (count > 0 ? termOf(meter, count, rate, terms) : 0)
   }
   for (const { meter, member } of unpriced) {
     const count = usage[member] ?? 0
-    if (count > 0) taker.add(meter, count, undefined)
+    if (count > 0) sum = (sum ?? 0) + termOf(meter, count, undefined, terms)
   }
-  return isKnown
+  return sum
 }
 
 /** Assigns units to inner parts first, and the rest to this part. */
-function addPart({ meter, rate, inner }: Part, usage: Usage, count: number, taker: Taker): void {
+function sumOfPart({ meter, rate, inner }: Part, usage: Usage, count: number, terms: Term[] | undefined): number {
   let left = count
+  let sum = 0
   for (const part of inner) {
     const units = Math.min(usage[part.member] ?? 0, left)
     if (units === 0) continue
     left -= units
-    addPart(part, usage, units, taker)
+    sum += sumOfPart(part, usage, units, terms)
   }
-  if (left > 0) taker.add(meter, left, rate)
+  return left > 0 ? sum + termOf(meter, left, rate, terms) : sum
+}
+
+function termOf(meter: string, units: number, rate: number | undefined, terms: Term[] | undefined): number {
+  terms?.push({ meter, units, rate })
+  return units * (rate ?? Number.NaN)
 }
 
 function datedOf({ from, when = [], regions = {}, ...meters }: Prices, times: number, place: number): Dated {

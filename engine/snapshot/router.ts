@@ -32,11 +32,11 @@ export function createRouter(routes: readonly Route[]): Router {
 
   return head => {
     const found = exact.get(head.path)
-    const allow = new Set<string>()
+    let allow: Set<string> | undefined
     let other: Route | undefined
     for (const route of found ?? []) {
       if (!allowsMethod(route, head.method)) {
-        for (const method of route.methods) allow.add(method)
+        allow = withAll(allow, route.methods)
         other = nearer(other, route, head)
       } else if (holds(route.when, head)) {
         return { kind: 'route', route, params: NO_PARAMS }
@@ -49,7 +49,7 @@ export function createRouter(routes: readonly Route[]): Router {
       const result = match.exec(head.path)
       if (result === null) continue
       if (!allowsMethod(route, head.method)) {
-        for (const method of route.methods) allow.add(method)
+        allow = withAll(allow, route.methods)
         other = nearer(other, route, head)
         reached = Math.max(reached, weight)
         continue
@@ -64,8 +64,15 @@ export function createRouter(routes: readonly Route[]): Router {
       })
       if (isWhole) return { kind: 'route', route, params }
     }
-    return other && { kind: 'other methods', allow: [...allow].sort(), route: other }
+    return other && { kind: 'other methods', allow: [...(allow ?? [])].sort(), route: other }
   }
+}
+
+/** Made for the first refusal: most requests find their route at once. */
+function withAll(known: Set<string> | undefined, methods: readonly string[]): Set<string> {
+  const all = known ?? new Set()
+  for (const method of methods) all.add(method)
+  return all
 }
 
 /** The route whose dialect refuses another method: the first whose condition the request meets, else the first. */

@@ -150,6 +150,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
   // A group without a key in the file still has limits, for keys of the store.
   for (const [name, group] of Object.entries(config.groups ?? {})) groupMeters(name, group, meters)
   const standings = new WeakMap<Key, Standing>()
+  const rules = budgetRules(config, budgets)
   let users = 0
   let isRetired = false
   // Calls that still run have lost their exchange.
@@ -168,7 +169,9 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
       if (standing === undefined) standings.set(key, (standing = standingOf(key, linking)))
       return standing
     },
-    budgets: budgetRules(config, budgets),
+    hasLimits: () => meters.hasAny,
+    hasBudgets: () => rules !== undefined || budgets.hasAny,
+    budgets: rules,
     currency: config.currency,
     isHidden: group => groupOf(group, config)?.isHidden === true,
     labels: config.labels ?? {},

@@ -97,13 +97,19 @@ export function chooseModel(
     })
   }
   checkCaps(route, input, model)
+  if (model.only) return { model, bindings: bindingsOf(model.only, route) }
   if (model.isPlain) return { model, bindings: bindingsOf(byWeight(model.targets), route) }
   const { targets, stick } = byRules(model, route, input, key, exchange)
   return { model, bindings: bindingsOf(targets, route), ...(stick && { stick }) }
 }
 
 function bindingsOf(targets: readonly Target[], route: Route): Binding[] {
-  return targets.map(target => target.bindings.get(route.dialect)).filter(binding => binding !== undefined)
+  const bindings: Binding[] = []
+  for (const target of targets) {
+    const binding = target.bindings.get(route.dialect)
+    if (binding !== undefined) bindings.push(binding)
+  }
+  return bindings
 }
 
 export function mayUse(key: Key | undefined, model: Model): boolean {

@@ -98,7 +98,7 @@ async function ask(service: LinkedCall, view: ExchangeView, exchange: Exchange):
   }
 }
 
-function bodyOf(response: UpstreamResponse): Promise<Buffer | undefined> {
+function bodyOf(response: UpstreamResponse): ReturnType<typeof collect> {
   if (response.status >= 300) {
     response.release()
     throw new GatewayError('internal', `it answered with status ${response.status}`)

@@ -1,16 +1,21 @@
 // Tries one target after the other until one of them answers. Nothing has been sent to the client before, so after a
-// failure the next target can answer.
+// failure the next target can answer. At each target a request takes a slot and some of the target's limits and budgets, is
+// sent, and gives back what it took.
 
+import { countsAgainstTarget } from '../balance/health.js'
+import type { Latency } from '../balance/latency.js'
 import { now } from '../core/deadlines.js'
-import { GatewayError, unsupportedModel } from '../core/errors.js'
+import { asGatewayError, GatewayError, unsupportedModel } from '../core/errors.js'
 import type { LogEntry } from '../core/exchange.js'
 import { factsOf } from '../core/log.js'
 import { describeCause } from '../core/source-map.js'
+import type { Lease } from '../limits/lease.js'
 import type { Binding, Target } from '../snapshot/model.js'
 import { DEFAULT_RETRY } from '../snapshot/retry.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { backOff } from './back-off.js'
-import { CROWDED, callTarget, enterTarget } from './call-target.js'
+import { enter } from './fund.js'
+import { giveBack, occupy, settleWhenOver } from './limit.js'
 import { refusalOf } from './media.js'
 
 /**
@@ -71,10 +76,15 @@ export async function failover<Result>(
         continue
       }
       tries++
+      const isTrial = target.health.begin()
+      const began = target.latency === undefined ? 0 : now()
+      const call = attemptOf(binding, entry, request)
       try {
-        return await callTarget(binding, entry, request, attempt)
+        const result = await attempt(call)
+        succeeded(call, isTrial, began)
+        return result
       } catch (thrown) {
-        failure = thrown as GatewayError
+        failure = failedWith(thrown, call, isTrial)
         failed = target
         const { context = 0 } = target
         const isTooLong = failure.more.isTooLong === true && context > 0 && bindings.some(other => isLarger(other, context))
@@ -96,6 +106,110 @@ export async function failover<Result>(
     }
   }
   throw failure ?? full ?? refused ?? unsupportedModel(input.model)
+}
+
+/** The attempt at a target that the request has entered. */
+function attemptOf(binding: Binding, targetLease: Entry, request: ClientRequest): Attempt {
+  const { target } = binding
+  const { route, input, choice, exchange, snapshot, lease, hold } = request
+  const { log } = exchange
+  log.target = target.name
+  log.upstreamDialect = binding.to.name
+  log.attempts++
+  // If the client goes away now, it may have to pay for this call.
+  log.price = target.cost
+  const limits = target.limits ? { ...route.limits, ...target.limits } : route.limits
+  return { route, input, choice, exchange, snapshot, lease, hold, binding, limits, targetLease }
+}
+
+function succeeded({ binding: { target }, choice, exchange, input, targetLease }: Attempt, isTrial: boolean, began: number): void {
+  const { concurrency, health, latency } = target
+  health.succeed(isTrial)
+  if (latency !== undefined) observe(latency, input.stream, began)
+  choice.stick?.(target)
+  if (targetLease) settleWhenOver(targetLease, exchange)
+  // The slot is held for as long as the answer lasts.
+  if (concurrency !== undefined) exchange.onOver(() => concurrency.leave())
+}
+
+/** Gives back what the attempt took; returns its failure. */
+function failedWith(thrown: unknown, { binding: { target }, exchange, hold, targetLease }: Attempt, isTrial: boolean): GatewayError {
+  const { concurrency, health } = target
+  giveBack(targetLease, exchange)
+  concurrency?.leave()
+  if (!exchange.isAborted) {
+    exchange.log.price = undefined
+    hold?.leave(target.budgets)
+  }
+  const failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
+  if (exchange.isAborted || !saysOfTarget(failure, target)) health.leave(isTrial)
+  else health.fail(isTrial, waitOf(failure))
+  return failure
+}
+
+/** A caller's own exhausted or forbidden account is no evidence against a target that other callers use, too. */
+function saysOfTarget({ kind }: GatewayError, { isCallers }: Target): boolean {
+  return countsAgainstTarget(kind) && !(isCallers && (kind === 'rate_limit' || kind === 'billing'))
+}
+
+function observe(latency: Latency, isStream: boolean, began: number): void {
+  const time = now()
+  latency[isStream ? 'stream' : 'whole'].observe(time - began, time)
+}
+
+/** Milliseconds for which the refusal asks to receive no requests, if it does. */
+function waitOf({ more: { retryAfter } }: GatewayError): number | undefined {
+  const wait = Number(retryAfter) * 1_000
+  return wait > 0 ? wait : undefined
+}
+
+/** The stack overflowed while a request was translated. Upstream answers are checked for depth before. */
+function tooDeep(cause: RangeError): GatewayError {
+  return new GatewayError('invalid_request', 'The request is nested too deeply to be translated.', { cause, code: 'invalid_json' })
+}
+
+/** What a request took of a target's limits; undefined if it has none. */
+type Entry = Lease | undefined
+
+/** All slots of the target are taken. */
+const CROWDED = Symbol('crowded')
+
+/** Enters a target, or says why the request cannot. With `mayWait` it waits for a slot. */
+function enterTarget(
+  target: Target,
+  request: ClientRequest,
+  mayWait: boolean,
+): Entry | GatewayError | typeof CROWDED | Promise<Entry | GatewayError> {
+  const { concurrency } = target
+  if (concurrency === undefined || concurrency.enter()) return takeOf(target, request)
+  if (!mayWait) return CROWDED
+  return concurrency.wait(request.exchange).then(() => takeOf(target, request), asGatewayError)
+}
+
+/** Takes what the request needs of the target's limits and budgets; leaves the slot if there is too little. */
+function takeOf(target: Target, request: ClientRequest): Entry | GatewayError | Promise<Entry | GatewayError> {
+  const { route, input, snapshot } = request
+  const taken = target.meters.length > 0 ? occupy(target, route, input, snapshot) : undefined
+  if (taken instanceof Promise || target.budgets.length > 0) return takeLater(target, request, taken)
+  if (taken instanceof GatewayError) target.concurrency?.leave()
+  return taken
+}
+
+async function takeLater(
+  { concurrency, budgets }: Target,
+  { exchange, hold }: ClientRequest,
+  taking: ReturnType<typeof occupy> | undefined,
+): Promise<Entry | GatewayError> {
+  const lease = await taking
+  if (lease instanceof GatewayError) {
+    concurrency?.leave()
+    return lease
+  }
+  const spent = await enter(hold, budgets)
+  if (spent === undefined) return lease
+  giveBack(lease, exchange)
+  concurrency?.leave()
+  return spent
 }
 
 /** Not if the client has gone, a part of a form was sent already, or the time limit of the exchange is over. */

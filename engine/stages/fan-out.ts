@@ -3,10 +3,11 @@
 import { GatewayError } from '../core/errors.js'
 import { addUsage, readUsage } from '../core/usage.js'
 import type { Body, Context, Json, Mapping } from '../plan.js'
-import { ask, refusalIn } from '../upstream/ask.js'
-import { collect } from '../upstream/call.js'
+import { BODY_LIMIT, call, collect, withinLimit } from '../upstream/call.js'
+import { checkRefusal } from '../upstream/refusal.js'
+import { signed } from '../upstream/sign.js'
 import type { Attempt } from './attempt.js'
-import { BODY_LIMIT, readAnswer, translatable, understood, withinLimit } from './read-answer.js'
+import { readAnswer, translatable, understood } from './read-answer.js'
 import { type Rendered, render } from './render.js'
 
 const MOST_PARTS = 64
@@ -41,9 +42,8 @@ export async function fanOut(
       const id = `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`
       const one = render(part, { ...ctx, id }, unnamed)
       rendered[index] = one
-      const response = await ask(binding, one.request, limits, exchange)
-      const refusal = refusalIn(response, binding, one.request.hides)
-      if (refusal) throw await refusal
+      const response = await call(signed(one.request, binding), limits, exchange)
+      if (response.status >= 300) await checkRefusal(response, binding, one.request.hides)
       response.startIdle()
       const bytes = withinLimit(await collect(response, BODY_LIMIT))
       answers[index] = understood(() => {

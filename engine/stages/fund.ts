@@ -131,8 +131,12 @@ function budgetsOf(key: Key | undefined, model: Model | undefined, exchange: Exc
   const { labels } = exchange.log
   const ofUser = rules && labels?.endUser !== undefined ? rules.ofEndUser(labels.endUser) : NONE
   const ofTags = rules?.hasTags ? rules.ofTags(tagsOf(key, labels?.tags)) : NONE
-  const all = rules?.all ?? NONE
-  return [...own, ...ofModel, ...ofUser, ...ofTags, ...all]
+  return joined(joined(joined(joined(own, ofModel), ofUser), ofTags), rules?.all ?? NONE)
+}
+
+function joined(left: readonly Budget[], right: readonly Budget[]): readonly Budget[] {
+  if (right.length === 0) return left
+  return left.length === 0 ? right : [...left, ...right]
 }
 
 const NONE: readonly Budget[] = []
@@ -217,7 +221,8 @@ function priceOf(bindings: readonly Binding[], { startedAt, log }: Exchange): Te
       const { cost } = target
       if (cost === undefined || cost === before) continue
       before = cost
-      most = Math.max(most, cost({ input, output }, startedAt) ?? 0, cost({ input, output, cacheWrite: input }, startedAt) ?? 0)
+      most = Math.max(most, cost({ input, output }, startedAt) ?? 0)
+      if (cost.hasWrites) most = Math.max(most, cost({ input, output, cacheWrite: input }, startedAt) ?? 0)
     }
     return Math.ceil(most * times)
   }

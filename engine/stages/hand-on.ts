@@ -6,9 +6,9 @@ import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
 import type { Binding, Key, ReverseProxy, Route, Snapshot } from '../snapshot/model.js'
-import { ask } from '../upstream/ask.js'
-import type { UpstreamRequest, UpstreamResponse } from '../upstream/call.js'
+import { call, type UpstreamRequest, type UpstreamResponse } from '../upstream/call.js'
 import { errorFrom } from '../upstream/refusal.js'
+import { signed } from '../upstream/sign.js'
 import type { Attempt } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
 import { failover } from './failover.js'
@@ -76,7 +76,7 @@ async function asked(attempt: Attempt): Promise<UpstreamResponse> {
   const request = requestOf(attempt)
   const body = await bodyOf(binding, limits, exchange)
   if (body !== undefined) request.body = body
-  const response = await ask(binding, request, limits, exchange)
+  const response = await call(signed(request, binding), limits, exchange)
   // The upstream's complaint about the gateway's key is not for the caller.
   if (response.status !== 401 || binding.target.isCallers) return response
   response.release()

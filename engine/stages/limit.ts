@@ -59,7 +59,7 @@ export function refuseEarly(route: Route, key: Key | undefined, snapshot: Snapsh
 }
 
 /**
- * Takes the same from a target's own limits. Returns the refusal, because another target may have room. The caller settles
+ * Takes the same from a target's own limits, of which there are some. Returns the refusal, because another target may have room. The caller settles
  * the lease.
  */
 export function occupy(
@@ -67,9 +67,8 @@ export function occupy(
   route: Route,
   input: Input,
   snapshot: Snapshot,
-): Lease | GatewayError | Promise<Lease | GatewayError> | undefined {
+): Lease | GatewayError | Promise<Lease | GatewayError> {
   const { meters } = target
-  if (meters === undefined || meters.length === 0) return undefined
   const amounts = expected(route, input, snapshot.plan.dialects[route.dialect] as Dialect)
   const occupied = (result: Lease | Refusal): Lease | GatewayError => (result instanceof Lease ? result : fullOf(result))
   const result = takeNow(meters, amounts, now())
@@ -77,8 +76,8 @@ export function occupy(
 }
 
 /** The target has answered: its lease is settled when the exchange has ended. */
-export function settleWhenOver(lease: Lease | undefined, exchange: Exchange): void {
-  if (lease) exchange.onOver(() => lease.settle(usageOf(exchange)))
+export function settleWhenOver(lease: Lease, exchange: Exchange): void {
+  exchange.onOver(() => lease.settle(usageOf(exchange)))
 }
 
 /** The target has failed without using tokens; if the client went away, the usage is unknown. */

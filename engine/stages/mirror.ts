@@ -7,6 +7,7 @@ import type { Exchange, LogEntry, Sink } from '../core/exchange.js'
 import { describeCause } from '../core/source-map.js'
 import type { Mirror, Snapshot } from '../snapshot/model.js'
 import type { ClientRequest } from './attempt.js'
+import { failover } from './failover.js'
 import { reply } from './reply.js'
 import { send } from './send.js'
 
@@ -17,7 +18,7 @@ export function mirror(request: ClientRequest, counter: Mirror): void {
   if (binding === undefined || counter.active >= most || request.input.form || Math.random() >= share) return
   const exchange = new MirrorExchange(request.exchange, request.snapshot, counter)
   // Without a model there is no fail-over and no retry. The caller's limits and budgets pay for one answer only.
-  send({ ...request, exchange, choice: { bindings: [binding] }, lease: undefined, hold: undefined })
+  failover({ ...request, exchange, choice: { bindings: [binding] }, lease: undefined, hold: undefined }, [binding], send)
     .then(reply)
     .catch(error => exchange.endWith(asGatewayError(error)))
 }

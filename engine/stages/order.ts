@@ -25,7 +25,6 @@ interface Ranked {
 
 /** By priority; inside one, randomly by weight. */
 export function byWeight(targets: readonly Target[]): readonly Target[] {
-  if (targets.length === 1 && (targets[0] as Target).weight > 0) return targets
   return ranked(targets, now(), () => 0)
 }
 

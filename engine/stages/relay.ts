@@ -19,7 +19,7 @@ import { callersCredential } from './callers-credential.js'
 import { failover } from './failover.js'
 import type { SocketGuard } from './guard.js'
 import { type Input, modelName, usualModel } from './read.js'
-import { headersOf, pathOf } from './upstream-head.js'
+import { headersOf, pathOf } from './render.js'
 
 const GONE = 1001
 const NO_STATUS = 1005

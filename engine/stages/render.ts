@@ -1,18 +1,19 @@
-// Makes the upstream request: the client's own bytes with the necessary edits, or a body that a mapping makes.
+// Makes the upstream request: its path and headers, and as its body the client's own bytes with the necessary edits, or what
+// a mapping makes of them.
 
-import { setMember } from '../core/members.js'
-import type { Body, Context, Json } from '../plan.js'
-import type { Binding } from '../snapshot/model.js'
-import { names } from '../snapshot/parameters.js'
+import { unknownTask } from '../core/errors.js'
+import { memberAt, setMember } from '../core/members.js'
+import { holdsString } from '../core/string-search.js'
+import { isOmitted } from '../core/text.js'
+import type { Body, Context, Json, StreamFormat } from '../plan.js'
 import type { UpstreamRequest } from '../upstream/call.js'
 import { releaseDigits } from '../wire/json/digits.js'
-import { isWithin } from '../wire/json/unnamed.js'
+import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
 import type { Attempt } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
-import { editedBytes } from './edited-bytes.js'
-import { applyEdits, fitted } from './fit.js'
+import { fitted } from './fit.js'
 import { checkLost, withEndpointDrops } from './lost-fields.js'
-import { headersOf, pathOf } from './upstream-head.js'
+import { mappedBody } from './mapped-body.js'
 
 export interface Rendered {
   request: UpstreamRequest
@@ -50,9 +51,8 @@ export function contextOf({ binding, choice, input, route, exchange }: Attempt):
 
 /** `unnamed` are members of the request that the schema does not name, so that no mapping has read them. */
 export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[]): Rendered {
-  const { binding, input, choice } = attempt
+  const { binding, input } = attempt
   const headers = headersOf(attempt)
-  const ask = input.stream ? binding.to.stream?.ask : undefined
   const { method } = binding.endpoint
   const request: UpstreamRequest = {
     dispatcher: binding.pool,
@@ -66,18 +66,10 @@ export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[
   if (binding.target.isCallers) request.hides = callersCredential(attempt).text
   const hasBody = method !== 'GET' && method !== 'DELETE'
   if (binding.mapping) {
-    const { mapping } = binding
-    const carry = mapping.carry?.(input.body, ctx)
-    const body = hasBody && mapping.request ? (mapping.request(input.body, ctx, carry) as Body) : undefined
-    const told = body && binding.fit ? fitMade(body, attempt, ctx) : (mapping.dropped?.(input.body, ctx, body) ?? NONE)
-    const named = unnamed.length > 0 ? [...told, ...unnamed.filter(path => !isWithin(path, told))] : told
-    const dropped = body ? withEndpointDrops(named, body, attempt) : named
-    checkLost(dropped, choice)
-    if (body) {
-      if (ask) setMember(body, ask.path, ask.value)
-      adapt(body, binding)
+    const { text, carry, dropped } = mappedBody(attempt, ctx, unnamed, hasBody)
+    if (text !== undefined) {
       headers.push('content-type', 'application/json')
-      request.body = releaseDigits(JSON.stringify(body))
+      request.body = text
     }
     return { request, ctx, carry, isAsked: false, dropped }
   }
@@ -87,41 +79,166 @@ export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[
     return { request, ctx, carry: undefined, isAsked: false, dropped: NONE }
   }
   if (input.bytes.length === 0) return { request, ctx, carry: undefined, isAsked: false, dropped: NONE }
-  const { body, isAsked, told } = editedBytes(attempt, ctx, ask)
+  const { body, isAsked, told, drops } = editedBytes(attempt, ctx)
   if (!hasBody) return { request, ctx, carry: undefined, isAsked, dropped: NONE }
   headers.push('content-type', 'application/json')
   if (Array.isArray(body)) headers.push('content-length', String(body.reduce((sum, piece) => sum + piece.length, 0)))
   request.body = body
-  const dropped = binding.endpoint.drop ? withEndpointDrops(told, input.outline, attempt) : told
-  return { request, ctx, carry: undefined, isAsked, dropped }
+  return { request, ctx, carry: undefined, isAsked, dropped: drops ? withEndpointDrops(told, input.outline, attempt) : told }
 }
 
-/** Fits a mapping's body to its model. Returns the lost members, with the client's names if the mapping knows them. */
-function fitMade(body: Body, { binding, input }: Attempt, ctx: Context): readonly string[] {
-  const told = (): string[] => binding.mapping?.dropped?.(input.body, ctx, body) ?? []
-  const fits =
-    binding.fit &&
-    fitted(
-      binding.fit,
-      body,
-      () => body,
-      ctx.traits,
-      path => names(binding.from, path),
-    )
-  if (fits === undefined) return told()
-  const before = told()
-  applyEdits(fits.edits, body)
-  const after = told()
-  if (after.length - before.length >= fits.told.length) return after
-  return [...after, ...fits.told.filter(path => !after.includes(path))]
-}
-
-/** Drops and renames members of a mapping's body for the provider's endpoint. */
-function adapt(body: Body, binding: Binding): void {
-  for (const name of binding.endpoint.drop ?? []) delete body[name]
-  for (const [name, other] of Object.entries(binding.endpoint.rename ?? {})) {
-    if (body[name] === undefined) continue
-    body[other] = body[name]
-    delete body[name]
+/** A binding's path, with the id of the followed task and the query parameters that the route passes on. */
+export function pathOf({ binding, choice, route, input, exchange }: Attempt): string {
+  const { task } = choice
+  let whole = input.stream ? binding.streamPath : binding.path
+  if (task && binding.isOpen) {
+    whole = whole
+      .replaceAll('{model}', encodeURIComponent(task.model))
+      .replaceAll('{task}', encodeURIComponent(task.id))
+      .replaceAll('{+task}', task.id.split('/').map(segment).join('/'))
   }
+  if (binding.mapping || route.forwardQuery.length === 0) return whole
+  const passed = new URLSearchParams()
+  for (const name of route.forwardQuery) if (exchange.query[name] !== undefined) passed.set(name, exchange.query[name])
+  const text = passed.toString()
+  return text === '' ? whole : `${whole}${whole.includes('?') ? '&' : '?'}${text}`
+}
+
+/** A path segment that cannot change the path: the provider chose the text, and a segment of dots would climb. */
+function segment(text: string): string {
+  return /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)
+}
+
+/** The headers of an upstream request except its body's: the binding's, the credential, and those that the route passes on. */
+export function headersOf(attempt: Attempt): string[] {
+  const { binding, route, exchange } = attempt
+  const headers = binding.headers.slice()
+  headers.push('x-request-id', exchange.id)
+  if (binding.token) headers.push(binding.token.header, binding.token.value())
+  if (binding.target.isCallers) addCallers(headers, attempt)
+  if (binding.mapping) return headers
+  for (const name of route.forward) {
+    const value = exchange.headers[name]
+    if (value === undefined || binding.heldHeaders?.has(name)) continue
+    if (binding.headerNames.has(name)) headers[headers.indexOf(name) + 1] = value
+    else headers.push(name, value)
+  }
+  return headers
+}
+
+function addCallers(headers: string[], attempt: Attempt): void {
+  const { header, value } = callersCredential(attempt)
+  const at = headers.indexOf(header)
+  if (at >= 0) headers[at + 1] = value
+  else headers.push(header, value)
+}
+
+interface EditedBytes {
+  body: Buffer | Buffer[]
+  /** The gateway asked for usage events, which the client did not. */
+  isAsked: boolean
+  /** The names of members that were changed or dropped for the model, or renamed. */
+  told: readonly string[]
+  /** Members that the provider's endpoint rejects were dropped. */
+  drops: boolean
+}
+
+/** The client's bytes, edited if some must change. An edited long body is a list of pieces, so that it need not be copied. */
+function editedBytes({ binding, choice, input, route }: Attempt, ctx: Context): EditedBytes {
+  const { to, endpoint } = binding
+  let { bytes, outline: body, members } = input
+  const ask: StreamFormat['ask'] = input.stream ? to.stream?.ask : undefined
+  const { clean } = to
+  const isMarked = clean !== undefined && bytes.length > 0 && (clean.strings === undefined || holdsString(body, clean.strings))
+  // Bytes that are rewritten anyway may take the normalised form, which the expression knows.
+  if (isMarked) input.normalise?.()
+  const cleaned = isMarked ? clean.request(input.body, ctx) : undefined
+  if (cleaned !== undefined) {
+    body = cleaned as Body
+    bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
+    members = undefined
+  }
+  let edits: Map<string, Edit> | undefined
+  const edit = (name: string, change: Edit): void => {
+    edits ??= new Map()
+    edits.set(name, { ...edits.get(name), ...change })
+  }
+  const model = to.model.from === 'body' ? (to.model.path[0] as string) : undefined
+  if (model !== undefined && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model, members)))
+    edit(model, { value: JSON.stringify(ctx.model) })
+  if (route.follow?.from === 'body') {
+    const name = route.follow.path[0] as string
+    if (typeof body[name] === 'string' && choice.task) edit(name, { value: JSON.stringify(choice.task.id) })
+    else if (body[name] !== undefined && body[name] !== null) throw unknownTask(name)
+  }
+  let isAsked = false
+  if (ask && !endpoint.drop?.includes(ask.path[0] as string)) {
+    isAsked = memberAt(body, ask.path) !== ask.value
+    if (isAsked) {
+      const first = ask.path[0] as string
+      const holder = { [first]: isOmitted(body[first]) ? input.body[first] : body[first] } as Body
+      setMember(holder, ask.path, ask.value)
+      edit(first, { value: JSON.stringify(holder[first]) })
+    }
+  }
+  const fits = binding.fit && fitted(binding.fit, body, () => (cleaned === undefined ? input.body : body), ctx.traits)
+  if (fits) {
+    checkLost(fits.told, choice, fits.why)
+    for (const [name, change] of fits.edits)
+      edit(name, change.value === undefined ? change : { ...change, value: releaseDigits(change.value) })
+  }
+  let told = fits?.told ?? NONE
+  let drops = false
+  for (const name of endpoint.drop ?? []) {
+    if (body[name] === undefined) continue
+    edit(name, { drop: true })
+    drops = true
+  }
+  for (const name in endpoint.rename) {
+    if (body[name] === undefined) continue
+    const other = endpoint.rename[name] as string
+    edit(name, { rename: other })
+    told = [...told, `${name} as ${other}`]
+    if (body[other] === undefined || endpoint.rename[other] !== undefined) continue
+    // Two members of one name: readers would differ on which one counts.
+    checkLost([other], choice, `${name} takes its place`)
+    edit(other, { drop: true })
+    told = [...told, other]
+  }
+  if (edits === undefined) return { body: bytes, isAsked, told, drops }
+  // A signer needs the whole body.
+  if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked, told, drops }
+  const edited = (members === undefined ? oneValue(bytes, body, edits) : undefined) ?? editMembers(bytes, edits, members)
+  // The bytes parsed as an object before; if the scan fails, the fault is the gateway's and not the caller's.
+  if (edited === undefined) throw new Error('a parsed body could not be scanned')
+  return { body: edited, isAsked, told, drops }
+}
+
+/** Bytes; shorter pieces are joined, because each piece costs a write. */
+const SHORT = 16 * 1024
+
+function inFew(pieces: readonly Buffer[]): Buffer[] {
+  const few: Buffer[] = []
+  const short: Buffer[] = []
+  for (const piece of pieces) {
+    if (piece.length >= SHORT && short.length > 0) few.push(Buffer.concat(short.splice(0)))
+    if (piece.length >= SHORT) few.push(piece)
+    else short.push(piece)
+  }
+  if (short.length > 0) few.push(Buffer.concat(short))
+  return few
+}
+
+/** Whether a key may occur more than once in the bytes: readers would then differ on which one counts. */
+function mayRepeat(bytes: Buffer, key: string, members: readonly MemberSpan[] | undefined): boolean {
+  return members ? members.filter(member => member.key === key).length > 1 : onlyMember(bytes, key) === undefined
+}
+
+/** The bytes with another value for one member, if that is the only edit and the member is found without a scan. */
+function oneValue(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>): Buffer | undefined {
+  if (edits.size !== 1) return undefined
+  const [name, { value, rename, drop }] = edits.entries().next().value as [string, Edit]
+  if (value === undefined || rename !== undefined || drop || !Object.hasOwn(body, name)) return undefined
+  const member = onlyMember(bytes, name)
+  return member && withValue(bytes, member, value)
 }

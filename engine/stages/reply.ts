@@ -7,10 +7,10 @@ import { rateLimitHeaders } from '../limits/headers.js'
 import type { Json, RawUsage } from '../plan.js'
 import type { Attempt } from './attempt.js'
 import { keeperOf } from './kept.js'
+import type { Outcome } from './outcome.js'
 import { understood } from './read-answer.js'
 import { relayBytes } from './relay-bytes.js'
 import { type IdSealer, idSealerOf } from './seal-ids.js'
-import type { Outcome } from './send.js'
 import { relayStream } from './stream/relay.js'
 
 /** Resolves when a stream, or bytes, have been passed on; a whole body leaves at the end of the event loop's turn. */

@@ -319,28 +319,69 @@ function isNamed(key: Buffer, name: string): boolean {
 
 const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
 
-/** Collects a body up to a limit in bytes; resolves with `undefined` over it. */
-export function collect(upstream: UpstreamResponse, limit: number): Promise<Buffer | undefined> {
-  return new Promise((resolve, reject) => {
-    let first: Buffer | undefined
-    let more: Buffer[] | undefined
-    let length = 0
-    upstream.receive({
-      data(chunk) {
-        length += chunk.length
-        if (length > limit) {
-          upstream.cancel()
-          resolve(undefined)
-        } else if (first === undefined) first = chunk
-        else {
-          more ??= []
-          more.push(chunk)
-        }
-      },
-      end: () => resolve(first === undefined ? EMPTY : more === undefined ? first : Buffer.concat([first, ...more])),
-      fail: reject,
+/** The largest answer that is held for translation, or to be sent in one piece: bytes. */
+export const BODY_LIMIT = 64 * 1024 * 1024
+
+/** A whole body, at once if all of it has arrived; undefined if it is longer than a limit in bytes. Rejects if the call fails. */
+export function collect(upstream: UpstreamResponse, limit: number): Buffer | undefined | Promise<Buffer | undefined> {
+  const collector = new Collector(upstream, limit)
+  upstream.receive(collector)
+  return collector.result()
+}
+
+export function withinLimit(bytes: Buffer | undefined): Buffer {
+  if (bytes === undefined) throw new GatewayError('upstream', 'The answer of the upstream is too large.')
+  return bytes
+}
+
+class Collector implements Receiver {
+  private first: Buffer | undefined
+  private more: Buffer[] | undefined
+  private length = 0
+  private isOver = false
+  private failure: GatewayError | undefined
+  private settle: (() => void) | undefined
+
+  constructor(
+    private readonly upstream: UpstreamResponse,
+    private readonly limit: number,
+  ) {}
+
+  data(chunk: Buffer): void {
+    this.length += chunk.length
+    if (this.length > this.limit) {
+      this.upstream.cancel()
+      this.end()
+    } else if (this.first === undefined) this.first = chunk
+    else {
+      this.more ??= []
+      this.more.push(chunk)
+    }
+  }
+
+  end(): void {
+    this.isOver = true
+    this.settle?.()
+  }
+
+  fail(error: GatewayError): void {
+    this.failure = error
+    this.settle?.()
+  }
+
+  result(): Buffer | undefined | Promise<Buffer | undefined> {
+    if (this.isOver) return this.whole()
+    return new Promise((resolve, reject) => {
+      this.settle = () => (this.failure ? reject(this.failure) : resolve(this.whole()))
+      if (this.failure) this.settle()
     })
-  })
+  }
+
+  private whole(): Buffer | undefined {
+    if (this.length > this.limit) return undefined
+    const { first, more } = this
+    return more === undefined ? (first ?? EMPTY) : Buffer.concat([first as Buffer, ...more])
+  }
 }
 
 const EMPTY = Buffer.alloc(0)

@@ -3,7 +3,7 @@
 import { GatewayError, kindOfStatus } from '../core/errors.js'
 import type { Dialect, ErrorRead, Json, Kind } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
-import type { UpstreamResponse } from './call.js'
+import { collect, type UpstreamResponse } from './call.js'
 import { redact, redactValue } from './redact.js'
 
 /** An upstream's response without its body. */
@@ -12,8 +12,28 @@ export type Head = Pick<UpstreamResponse, 'header'> & Partial<Pick<UpstreamRespo
 /** The code of an error for a request that is too long for the model. */
 const TOO_LONG = 'context_length'
 
+/** The largest body of a refusal that is read: bytes. */
+const LONGEST = 1024 * 1024
+
 /** Headers that tell any client when to retry. */
 const ADVICE = ['x-should-retry', 'retry-after-ms']
+
+/**
+ * Throws the error of a response whose status is not a good one. Redirects are not followed, and count as refusals.
+ * @param hides a credential of the caller, which is removed from the upstream's message
+ */
+export async function checkRefusal(response: UpstreamResponse, binding: Binding, hides: string | undefined): Promise<void> {
+  const { status } = response
+  if (binding.to.response === 'bytes' && (status === 304 || status === 416)) return
+  let read: ErrorRead | undefined
+  try {
+    const text = String(await collect(response, LONGEST))
+    read = binding.to.error.read(JSON.parse(hides === undefined ? text : text.replaceAll(hides, '***')), status)
+  } catch {
+    // The body did not come, or is not JSON but a proxy's page: the status says enough.
+  }
+  throw errorFrom(read, status, binding, response)
+}
 
 /**
  * The error that an upstream reports: in an answer, whose head is given then, or inside a stream, where the status belongs

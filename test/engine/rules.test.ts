@@ -258,10 +258,10 @@ describe('imports', () => {
 
   test('they are found', () => {
     expect(show(all)).toEqual(
-      expect.arrayContaining(['engine/gateway.ts imports engine/stages/send.ts', 'engine/http/server.ts imports uWebSockets.js']),
+      expect.arrayContaining(['engine/gateway.ts imports engine/stages/failover.ts', 'engine/http/server.ts imports uWebSockets.js']),
     )
     expect(all.find(({ from, to }) => from === 'engine/upstream/call.ts' && to === 'undici')?.isType).toBe(true)
-    expect(all.find(({ from, to }) => from === 'engine/gateway.ts' && to === 'engine/stages/send.ts')?.isType).toBe(false)
+    expect(all.find(({ from, to }) => from === 'engine/gateway.ts' && to === 'engine/stages/failover.ts')?.isType).toBe(false)
     expect(all.some(({ from, to }) => from === 'cli/start.ts' && to.startsWith('cli/simulator/'))).toBe(true)
   })
 

@@ -1,0 +1,68 @@
+// The body of an upstream request that a mapping makes of the client's.
+
+import { setMember } from '../core/members.js'
+import type { Body, Context, Json } from '../plan.js'
+import type { Binding } from '../snapshot/model.js'
+import { names } from '../snapshot/parameters.js'
+import { releaseDigits } from '../wire/json/digits.js'
+import { isWithin } from '../wire/json/unnamed.js'
+import type { Attempt } from './attempt.js'
+import { applyEdits, fitted } from './fit.js'
+import { checkLost, withEndpointDrops } from './lost-fields.js'
+
+export interface MappedBody {
+  /** JSON; undefined if the request has no body. */
+  text: string | undefined
+  carry: Json
+  /** Fields of the client's request that the provider does not see. */
+  dropped: readonly string[]
+}
+
+const NONE: readonly string[] = Object.freeze([])
+
+/** `unnamed` are members of the request that the schema does not name, so that no mapping has read them. */
+export function mappedBody(attempt: Attempt, ctx: Context, unnamed: readonly string[], hasBody: boolean): MappedBody {
+  const { binding, input, choice } = attempt
+  const { mapping } = binding
+  const carry = mapping?.carry?.(input.body, ctx)
+  const body = hasBody && mapping?.request ? (mapping.request(input.body, ctx, carry) as Body) : undefined
+  const told = body && binding.fit ? fitMade(body, attempt, ctx) : (mapping?.dropped?.(input.body, ctx, body) ?? NONE)
+  const named = unnamed.length > 0 ? [...told, ...unnamed.filter(path => !isWithin(path, told))] : told
+  const dropped = body ? withEndpointDrops(named, body, attempt) : named
+  checkLost(dropped, choice)
+  if (body === undefined) return { text: undefined, carry, dropped }
+  const ask = input.stream ? binding.to.stream?.ask : undefined
+  if (ask) setMember(body, ask.path, ask.value)
+  adapt(body, binding)
+  return { text: releaseDigits(JSON.stringify(body)), carry, dropped }
+}
+
+/** Fits a mapping's body to its model. Returns the lost members, with the client's names if the mapping knows them. */
+function fitMade(body: Body, { binding, input }: Attempt, ctx: Context): readonly string[] {
+  const told = (): string[] => binding.mapping?.dropped?.(input.body, ctx, body) ?? []
+  const fits =
+    binding.fit &&
+    fitted(
+      binding.fit,
+      body,
+      () => body,
+      ctx.traits,
+      path => names(binding.from, path),
+    )
+  if (fits === undefined) return told()
+  const before = told()
+  applyEdits(fits.edits, body)
+  const after = told()
+  if (after.length - before.length >= fits.told.length) return after
+  return [...after, ...fits.told.filter(path => !after.includes(path))]
+}
+
+/** Drops and renames members of a mapping's body for the provider's endpoint. */
+function adapt(body: Body, binding: Binding): void {
+  for (const name of binding.endpoint.drop ?? []) delete body[name]
+  for (const [name, other] of Object.entries(binding.endpoint.rename ?? {})) {
+    if (body[name] === undefined) continue
+    body[other] = body[name]
+    delete body[name]
+  }
+}
