@@ -1,10 +1,10 @@
 // Generates validators as one ES module; ajv compiles them ahead of time.
 
-import { _, type KeywordCxt } from 'ajv'
+import { _, type Code, type KeywordCxt } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import standaloneCode from 'ajv/dist/standalone/index.js'
 import { base64Bytes } from '../../engine/core/text.js'
-import { expand, type SchemaSet } from '../read/schemas.js'
+import { asTagged, expand, type SchemaSet } from '../read/schemas.js'
 
 /** An ajv instance with our own keywords and all schemas of the data. */
 export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: boolean; useDefaults?: boolean } = {}): Ajv2020 {
@@ -29,9 +29,31 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
       cxt.fail(_`${bytes}(${data}) > ${schema}`)
     },
   })
-  for (const keyword of ['source', 'expression', 'refers', 'union', 'enum_numbers', 'also', 'kind_by_member']) ajv.addKeyword({ keyword })
-  for (const [id, schema] of set) ajv.addSchema(expand(schema) as object, id)
+  ajv.addKeyword({ keyword: 'tagged', type: 'object', schemaType: 'object', code: checkTagged })
+  for (const keyword of ['tag', 'source', 'expression', 'refers', 'union', 'enum_numbers', 'also', 'kind_by_member'])
+    ajv.addKeyword({ keyword })
+  // No schema has `unevaluatedProperties` or `$dynamicRef`: validators need not note what these would need.
+  Object.assign(ajv.opts, { unevaluated: false, dynamicRef: false })
+  for (const [id, schema] of set) ajv.addSchema(expand(schema, asTagged) as object, id)
   return ajv
+}
+
+/** Checks a union: one comparison of the tag for each branch before the right one. A tag without a branch is not checked here. */
+function checkTagged(cxt: KeywordCxt): void {
+  const { gen, data, schema, parentSchema } = cxt
+  const { by, default: usual } = parentSchema.tag as { by: string; default?: string }
+  const tag = gen.const('tag', _`${data}[${by}]`)
+  const valid = gen.let('valid', true)
+  gen.if(false)
+  for (const name of Object.keys(schema)) {
+    const is: Code = _`${tag} === ${name}`
+    gen.elseIf(name === usual ? _`${tag} === undefined || ${is}` : is)
+    const isRight = gen.name('valid')
+    cxt.subschema({ keyword: 'tagged', schemaProp: name }, isRight)
+    gen.assign(valid, isRight)
+  }
+  gen.endIf()
+  cxt.ok(valid)
 }
 
 /**

@@ -31,21 +31,27 @@ export interface Union {
 const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
 const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'enum_numbers', 'examples', 'default'])
 
-/** Expands a schema to the keywords of ajv. `union` becomes if/then, so that an error names the branch it is in. */
-export function expand(schema: Schema): Schema {
+/** Says what a union with its already expanded branches becomes, beside the type and the tag. */
+type UnionForm = (union: Union, branches: Readonly<Record<string, Schema>>) => Record<string, unknown>
+
+/** Expands our own keywords to JSON Schema. `union` becomes if/then, so that an error names the branch it is in. */
+export function expand(schema: Schema, form: UnionForm = asConditions): Schema {
   if (typeof schema !== 'object' || schema === null) return schema
-  if (Array.isArray(schema)) return schema.map(item => expand(item as Schema)) as unknown as Schema
+  if (Array.isArray(schema)) return schema.map(item => expand(item as Schema, form)) as unknown as Schema
   const result: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === 'union') continue
     if (DATA.has(keyword)) result[keyword] = value
-    else if (BY_NAME.has(keyword) && typeof value === 'object' && value !== null)
-      result[keyword] = Object.fromEntries(Object.entries(value).map(([name, item]) => [name, expand(item as Schema)]))
-    else result[keyword] = expand(value as Schema)
+    else if (BY_NAME.has(keyword) && typeof value === 'object' && value !== null) result[keyword] = expandEach(value, form)
+    else result[keyword] = expand(value as Schema, form)
   }
   const union = (schema as { union?: Union }).union
-  if (union) Object.assign(result, unionKeywords(union, result))
+  if (union) Object.assign(result, unionKeywords(union, result, form))
   return result
+}
+
+function expandEach(map: object, form: UnionForm): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(map).map(([name, item]) => [name, expand(item as Schema, form)]))
 }
 
 /** Every schema inside a schema, itself included, with its pointer. */
@@ -138,16 +144,11 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
   return found
 }
 
-function unionKeywords(union: Union, known: Record<string, unknown>): Record<string, unknown> {
-  const { by, of } = union
-  const names = Object.keys(of)
-  const isOpen = union.other === 'open'
-  const branches = names.map(name => {
-    const is = { properties: { [by]: { const: name } } }
-    const test = union.default === name ? { anyOf: [{ not: { required: [by] } }, is] } : { ...is, required: [by] }
-    return { if: test, then: expand(of[name] as Schema) }
-  })
-  const tag = isOpen ? { type: 'string' } : { type: 'string', enum: names }
+function unionKeywords(union: Union, known: Record<string, unknown>, form: UnionForm): Record<string, unknown> {
+  const { by, of, other } = union
+  const tag = other === 'open' ? { type: 'string' } : { type: 'string', enum: Object.keys(of) }
+  const { allOf, ...keywords } = form(union, expandEach(of, form))
+  const all = [...((known.allOf as unknown[] | undefined) ?? []), ...((allOf as unknown[] | undefined) ?? [])]
   return {
     type: 'object',
     ...(union.default === undefined && { required: [...new Set([...((known.required as string[] | undefined) ?? []), by])] }),
@@ -155,9 +156,21 @@ function unionKeywords(union: Union, known: Record<string, unknown>): Record<str
       ...(known.properties as object | undefined),
       [by]: { ...tag, ...(known.properties as Record<string, object> | undefined)?.[by] },
     },
-    allOf: [...((known.allOf as unknown[] | undefined) ?? []), ...branches],
+    ...keywords,
+    ...(all.length > 0 && { allOf: all }),
   }
 }
+
+const asConditions: UnionForm = ({ by, default: usual }, branches) => ({
+  allOf: Object.entries(branches).map(([name, branch]) => {
+    const is = { properties: { [by]: { const: name } } }
+    const test = usual === name ? { anyOf: [{ not: { required: [by] } }, is] } : { ...is, required: [by] }
+    return { if: test, then: branch }
+  }),
+})
+
+/** For validators, which look at the tag once: the keywords `tag` and `tagged`. */
+export const asTagged: UnionForm = ({ by, default: usual }, branches) => ({ tag: { by, default: usual }, tagged: branches })
 
 /** Every schema of every dialect, by id. */
 export type SchemaSet = ReadonlyMap<string, Schema>
