@@ -107,50 +107,64 @@ function normal({ normaliseRequest }: Dialect, body: Body): Body {
 }
 
 /** @param texts what is done to the texts of a form */
-export async function read(route: Route, exchange: Exchange, snapshot: Snapshot, texts?: FormTexts): Promise<Input> {
+export function read(route: Route, exchange: Exchange, snapshot: Snapshot, texts?: FormTexts): Input | Promise<Input> {
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
-  if (isForm(exchange) && route.bodies.includes('multipart')) {
-    const form = await readForm(
-      exchange,
-      formPart(route, dialect),
-      route.limits,
-      usualModel(route, snapshot),
-      checkOf(route, dialect),
-      texts,
-    )
-    return {
-      bytes: NOTHING,
-      body: {},
-      outline: {},
-      probeBytes: NOTHING,
-      model: modelName(route, form.model === '' ? undefined : form.model),
-      stream: route.stream === true,
-      form,
-    }
+  if (isForm(exchange) && route.bodies.includes('multipart')) return formInput(route, exchange, snapshot, dialect, texts)
+  // A chain of promises: a suspended function would hold all of its variables until the body has arrived.
+  if (route.bodies.includes('json'))
+    return exchange.body(route.limits).then(received => jsonInput(received, route, exchange, dialect, usualModel(route, snapshot)))
+  if (route.bodies.length > 0)
+    throw new GatewayError('unsupported_media', 'This route takes a form: set content-type to multipart/form-data.')
+  return {
+    bytes: NOTHING,
+    body: {},
+    outline: {},
+    probeBytes: NOTHING,
+    model: modelOf(route, {}, exchange),
+    stream: isStream(route, {}, exchange),
   }
-  if (!route.bodies.includes('json')) {
-    if (route.bodies.length > 0)
-      throw new GatewayError('unsupported_media', 'This route takes a form: set content-type to multipart/form-data.')
-    return {
-      bytes: NOTHING,
-      body: {},
-      outline: {},
-      probeBytes: NOTHING,
-      model: modelOf(route, {}, exchange),
-      stream: isStream(route, {}, exchange),
-    }
+}
+
+async function formInput(
+  route: Route,
+  exchange: Exchange,
+  snapshot: Snapshot,
+  dialect: Dialect,
+  texts: FormTexts | undefined,
+): Promise<Input> {
+  const usual = usualModel(route, snapshot)
+  const form = await readForm(exchange, formPart(route, dialect), route.limits, usual, checkOf(route, dialect), texts)
+  return {
+    bytes: NOTHING,
+    body: {},
+    outline: {},
+    probeBytes: NOTHING,
+    model: modelName(route, form.model === '' ? undefined : form.model),
+    stream: route.stream === true,
+    form,
   }
-  const received = await exchange.body(route.limits)
+}
+
+function jsonInput(
+  received: Buffer,
+  route: Route,
+  exchange: Exchange,
+  dialect: Dialect,
+  usual: string | undefined,
+): Input | Promise<Input> {
   exchange.log.bytesIn = received.length
   const coding = exchange.headers['content-encoding']?.trim().toLowerCase()
-  const bytes = coding === undefined || coding === 'identity' ? received : await decoded(received, coding, route.limits.body)
+  if (coding === undefined || coding === 'identity') return plainInput(received, route, exchange, dialect, usual)
+  return decoded(received, coding, route.limits.body).then(bytes => plainInput(bytes, route, exchange, dialect, usual))
+}
+
+function plainInput(bytes: Buffer, route: Route, exchange: Exchange, dialect: Dialect, usual: string | undefined): Input | Promise<Input> {
   checkType(exchange)
   // RFC 8259, 8.1. A decoder would insert characters that the caller did not send, and bytes that pass would pass
   // unchanged.
   if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
-  const usual = usualModel(route, snapshot)
-  const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange, usual) : undefined
-  return input ?? inputOf(bytes, route, exchange, dialect, usual)
+  if (bytes.length < LONG) return inputOf(bytes, route, exchange, dialect, usual)
+  return readOutline(bytes, route, dialect, exchange, usual).then(input => input ?? inputOf(bytes, route, exchange, dialect, usual))
 }
 
 /** The body of a request that the gateway answers itself: any object, without a schema. Throws what is wrong with it. */

@@ -42,21 +42,44 @@ async function sendTranslated(attempt: Attempt, usual?: Attempt): Promise<Outcom
   return 'kind' in translated ? translated : deliver(translated.attempt, translated.rendered)
 }
 
-async function deliver(attempt: Attempt, rendered: Rendered): Promise<Outcome> {
+// Promises are chained here: a suspended function would hold all of its variables while an answer is awaited.
+
+function deliver(attempt: Attempt, rendered: Rendered): Promise<Outcome> {
   const { binding, input, limits, exchange } = attempt
   input.forget?.()
-  const response = await call(binding.signer ? signed(rendered.request, binding) : rendered.request, limits, exchange)
-  if (response.status >= 300) await checkRefusal(response, binding, rendered.request.hides)
+  const request = binding.signer ? signed(rendered.request, binding) : rendered.request
+  return call(request, limits, exchange).then(response => {
+    if (response.status < 300) return begun(response, attempt, rendered)
+    return checkRefusal(response, binding, request.hides).then(() => begun(response, attempt, rendered))
+  })
+}
+
+/** The outcome of an answer that has begun well. */
+function begun(response: UpstreamResponse, attempt: Attempt, rendered: Rendered): Outcome | Promise<Outcome> {
+  const { binding } = attempt
   const kind = kindOf(response, attempt)
-  if (kind === 'stream') return { kind, attempt, rendered, response, first: await firstEvents(response, binding) }
+  if (kind === 'stream') return firstEvents(response, binding).then(first => ({ kind, attempt, rendered, response, first }))
   if (kind === 'bytes') return { kind, attempt, rendered, response }
   response.startIdle()
   const collected = collect(response, BODY_LIMIT)
-  const bytes = withinLimit(collected instanceof Promise ? await collected : collected)
+  return collected instanceof Promise
+    ? collected.then(bytes => whole(bytes, response, attempt, rendered))
+    : whole(collected, response, attempt, rendered)
+}
+
+function whole(
+  collected: Buffer | undefined,
+  response: UpstreamResponse,
+  attempt: Attempt,
+  rendered: Rendered,
+): Outcome | Promise<Outcome> {
+  const { binding } = attempt
+  const bytes = withinLimit(collected)
   if (binding.mapping) return translateAnswer(bytes, response, attempt, rendered)
   const body = readPassing(bytes, binding)
   const { vectors } = binding.from
-  return { kind, attempt, rendered, response, body, text: vectors ? understood(() => clientBytes(bytes, vectors, attempt)) : bytes }
+  const text = vectors ? understood(() => clientBytes(bytes, vectors, attempt)) : bytes
+  return { kind: 'whole', attempt, rendered, response, body, text }
 }
 
 /** Streams and bytes are passed on as they arrive; a whole JSON answer is collected. */
