@@ -72,8 +72,8 @@ export class Normalisers {
   private written(root: Value, manner: Manner): Js | undefined {
     const names = activeNames(root, manner, this.texts.length)
     for (const [value, name] of names) {
-      // The spare members are top-level only.
-      const own = value === root ? manner : { ...manner, spare: NONE }
+      // The spare members are top-level only, and so is what an answer cannot do without.
+      const own = value === root ? manner : { ...manner, spare: NONE, isWithin: true }
       let isLeaf = true
       const calls = (inner: Value | undefined): Js | undefined => {
         const called = inner && names.get(inner)
@@ -94,6 +94,8 @@ interface Manner {
   allowed: ReadonlySet<string>
   isStrict: boolean
   isEvent?: boolean
+  /** The value is inside of the answer. */
+  isWithin?: boolean
   spare: ReadonlySet<string>
 }
 
@@ -357,7 +359,7 @@ function bodyOf(value: Value, manner: Manner, names: Calls, constant: (text: Js)
 }
 
 function objectLines(value: Value, manner: Manner, names: Calls): Js[] {
-  const { allowed, isStrict, isEvent } = manner
+  const { allowed, isStrict, isEvent, isWithin } = manner
   const lines: Js[] = []
   const { by } = value
   if (by !== undefined) {
@@ -379,8 +381,8 @@ function objectLines(value: Value, manner: Manner, names: Calls): Js[] {
   for (const [name, member] of value.members) {
     const call = names(member)
     const isNull = allowed.has('null_is_absent') && !member.types.has('null')
-    // A required list or object is the answer itself.
-    const mustBe = isStrict && !isEvent && value.required.has(name) && (only(member, 'array') || only(member, 'object'))
+    // A required list or object is the answer itself. One within it that is null is empty.
+    const mustBe = isStrict && !isEvent && !isWithin && value.required.has(name) && (only(member, 'array') || only(member, 'object'))
     const key = json(name)
     const snake = snakeOf(name)
     const made = call === undefined ? js`a` : js`${call}(a, ${key})`

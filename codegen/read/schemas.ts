@@ -203,7 +203,9 @@ function loose(schema: Schema): Schema {
   }
   const values = Array.isArray(schema.enum) ? schema.enum : 'const' in schema ? [schema.const] : undefined
   if (values && result.type === undefined) result.type = [...new Set(values.map(typeName))]
-  if (schema.also !== undefined) result.type = [result.type, schema.also].flat()
+  // Where words are also written as numbers, a number that the schema does not know is one that the provider may know.
+  const also = schema.also ?? (schema.enum_numbers === undefined ? undefined : 'integer')
+  if (also !== undefined) result.type = [result.type, also].flat()
   return result
 }
 

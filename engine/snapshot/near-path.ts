@@ -35,7 +35,8 @@ export function createNearPath(routes: readonly Route[], router: Router): NearPa
       const found = router({ method: exchange.method, path, query: exchange.query, headers: exchange.headers, hasKeyIn })
       return found !== undefined && found.route.fail === undefined
     }
-    let rest = exchange.path
+    // A base URL that ends with a slash, or a path that does.
+    let rest = exchange.path.replace(/\/+$/, '')
     for (let count = 0; count <= MOST_SEGMENTS && rest.length > 1; count++) {
       const whole = rest
       const found = [whole, ...[...roots].map(root => root + whole)].find(path => path !== exchange.path && isServed(path))

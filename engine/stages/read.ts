@@ -11,6 +11,7 @@ import type { Body, Dialect, Json, Validate } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
 import { type Form, type FormCheck, type FormTexts, readForm } from '../wire/form.js'
 import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
+import { withNumbers } from '../wire/json/digits.js'
 import { LONG, type Outline, outlineOf } from '../wire/json/outline.js'
 import { parseJson } from '../wire/json/parse.js'
 import type { MemberSpan } from '../wire/json/scan.js'
@@ -93,7 +94,7 @@ class JsonInput implements Input {
   settle(): void {
     this.normalise()
     if (this.isValid) return
-    if (this.dialect.validateRequest) checkShape(this.dialect.validateRequest, this.body)
+    if (this.dialect.validateRequest) checkBody(this.dialect.validateRequest, this.body)
     this.isValid = true
   }
 
@@ -218,8 +219,13 @@ async function judge(body: Body, dialect: Dialect): Promise<{ isValid: boolean; 
   const validateShape = await dialect.shape?.()
   if (!validateShape || validateShape(body)) return { isValid: false, isNormal: false }
   normal(dialect, body)
-  checkShape(validateShape, body)
+  checkBody(validateShape, body)
   return { isValid: false, isNormal: true }
+}
+
+/** Throws what is wrong with a body. A number whose digits are kept is a marked text in it, and is judged as a number. */
+function checkBody(validate: Validate, body: Body): void {
+  if (!validate(body)) checkShape(validate, withNumbers(body))
 }
 
 /** The outline of a long body; undefined if only the whole body can be judged. */

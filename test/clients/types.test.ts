@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compilerSays } from '../compiler.js'
-import { KEY } from '../harness.js'
+import { KEY, startGateway, startSimulator } from '../harness.js'
 import { type Dialect, lanesFor, modelOf, type Stage, startStage } from './gateway.js'
 
 let stage: Stage
@@ -73,6 +73,9 @@ const OURS: Readonly<Record<string, readonly string[]>> = {
   // The official API says it, its types do not.
   'OpenAI.Responses.Response': ['store', 'max_tool_calls'],
   'OpenAI.Responses.ResponseStreamEvent': ['store', 'max_tool_calls'],
+  // The types of what is tried out know them.
+  'Anthropic.Message': ['context_management', 'fallback_credit', 'iterations'],
+  'Anthropic.RawMessageStreamEvent': ['context_management', 'fallback_credit', 'iterations', 'estimated_tokens'],
   'OpenAI.Model': ['display_name', 'limits', 'price'],
   'Anthropic.ModelInfo': ['owned_by', 'limits', 'price'],
 }
@@ -83,8 +86,8 @@ interface Claim {
   from: string
 }
 
-async function ask(path: string, body?: object, headers: Record<string, string> = {}): Promise<string> {
-  const answer = await fetch(stage.url + path, {
+async function ask(path: string, body?: object, headers: Record<string, string> = {}, url = stage.url): Promise<string> {
+  const answer = await fetch(url + path, {
     method: body ? 'POST' : 'GET',
     headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', ...headers },
     ...(body && { body: JSON.stringify(body) }),
@@ -178,6 +181,78 @@ test('lists of models', async () => {
     for (const value of data) claims.push({ type, value, from: 'a list' })
     const one = JSON.parse(await ask(`/v1/models/${encodeURIComponent(data[0]?.id as string)}`, undefined, headers))
     claims.push({ type, value: one, from: 'one model' })
+  }
+  expect(await wrong(claims)).toEqual([])
+})
+
+test('what is tried out of messages', async () => {
+  const claims: Claim[] = []
+  const { path, body } = CLIENTS.messages as NonNullable<(typeof CLIENTS)[Dialect]>
+  for (const lane of lanesFor('messages').filter(({ isNative }) => !isNative)) {
+    const request = body(modelOf(lane, 'sim-reasoning-tools'))
+    const from = `${lane.name}, beta`
+    claims.push({ type: 'Anthropic.Beta.BetaMessage', value: JSON.parse(await ask(`${path}?beta=true`, request)), from })
+    for (const value of eventsIn(await ask(`${path}?beta=true`, { ...request, stream: true })))
+      claims.push({ type: 'Anthropic.Beta.BetaRawMessageStreamEvent', value, from: `${from}, streamed` })
+    const count = await ask('/v1/messages/count_tokens', { model: request.model, messages: request.messages })
+    claims.push({ type: 'Anthropic.MessageTokensCount', value: JSON.parse(count), from: `${lane.name}, a count` })
+  }
+  expect(await wrong(claims)).toEqual([])
+})
+
+test('vectors, images and videos of providers of other dialects', async () => {
+  const claims: Claim[] = []
+  const simulator = await startSimulator()
+  const upstream = (provider: string, secret = 'x'): object => ({ provider, base: simulator.url, secret })
+  const providers = { gemini: upstream('gemini'), cohere: upstream('cohere'), kling: upstream('kling', 'a:b'), jimeng: upstream('jimeng') }
+  const gateway = await startGateway({
+    upstreams: providers,
+    models: Object.fromEntries(Object.keys(providers).map(name => [name, { targets: [{ upstream: name, model: 'sim' }] }])),
+  })
+  try {
+    const claim = async (type: string, from: string, path: string, body?: object): Promise<{ id?: string }> => {
+      const value = JSON.parse(await ask(path, body, {}, gateway.url))
+      claims.push({ type, value, from })
+      return value
+    }
+    for (const model of ['gemini', 'cohere'])
+      await claim('OpenAI.CreateEmbeddingResponse', `vectors of ${model}`, '/v1/embeddings', {
+        model,
+        input: ['a', 'b'],
+        encoding_format: 'float',
+      })
+    const drawing = { model: 'gemini', prompt: 'A cat' }
+    await claim('OpenAI.ImagesResponse', 'images', '/v1/images/generations', drawing)
+    for (const value of eventsIn(await ask('/v1/images/generations', { ...drawing, stream: true }, {}, gateway.url)))
+      claims.push({ type: 'OpenAI.ImageGenStreamEvent', value, from: 'images, streamed' })
+    for (const model of ['kling', 'jimeng']) {
+      const { id } = await claim('OpenAI.Videos.Video', `a video of ${model}`, '/v1/videos', { model, prompt: 'A cat', seconds: '8' })
+      for (const look of [1, 2, 3]) await claim('OpenAI.Videos.Video', `a video of ${model}, asked for ${look} times`, `/v1/videos/${id}`)
+    }
+  } finally {
+    await gateway.close()
+    await simulator.close()
+  }
+  expect(await wrong(claims)).toEqual([])
+})
+
+test('errors', async () => {
+  const claims: Claim[] = []
+  for (const [dialect, type, pick] of [
+    ['chat', 'OpenAI.ErrorObject', (body: { error: unknown }) => body.error],
+    ['responses', 'OpenAI.ErrorObject', (body: { error: unknown }) => body.error],
+    ['messages', 'Anthropic.ErrorResponse', (body: unknown) => body],
+  ] as const) {
+    const { path, body } = CLIENTS[dialect] as NonNullable<(typeof CLIENTS)[Dialect]>
+    for (const lane of lanesFor(dialect))
+      for (const name of ['sim-status-400', 'sim-status-401', 'sim-status-429-retry-7', 'sim-status-500', 'sim-html']) {
+        const answer = await fetch(stage.url + path, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ ...body(modelOf(lane, name)), stream_options: undefined }),
+        })
+        claims.push({ type, value: pick((await answer.json()) as never), from: `${lane.name}, ${name}` })
+      }
   }
   expect(await wrong(claims)).toEqual([])
 })

@@ -166,6 +166,8 @@ describe('a base URL with too much or too little of the path', () => {
     ['POST', '/v1beta/models/v1beta/models/m:generateContent', undefined],
     ['GET', '/models', '/v1/models'],
     ['GET', '/rerank', '/v1/rerank'],
+    ['POST', '/v1/chat/completions/', '/v1/chat/completions'],
+    ['POST', '/messages/', '/v1/messages'],
     ['POST', '/v1/files/v1/files', undefined],
     ['POST', '/v1/nothing', undefined],
     ['GET', `/${'x/'.repeat(500)}`, undefined],

@@ -243,6 +243,41 @@ test.each(['chat', 'messages', 'responses'] as const)('names in snake case, and 
   }
 })
 
+/** A schema in the provider's own language, whose members have types of their own. */
+const OWN_SCHEMA =
+  '{"type":"OBJECT","properties":{"a":{"type":"NUMBER","minimum":0.0,"maximum":9007199254740993},"b":{"type":"ARRAY","maxItems":9223372036854775807,"items":{"type":"STRING"}}}}'
+const PLACES: [name: string, body: string][] = [
+  ['parameters', `"tools":[{"functionDeclarations":[{"name":"look","parameters":${OWN_SCHEMA}}]}]`],
+  ['responseSchema', `"generationConfig":{"responseMimeType":"application/json","responseSchema":${OWN_SCHEMA}}`],
+  ['responseJsonSchema', `"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":${lower(OWN_SCHEMA)}}`],
+  ['responseFormat', `"generationConfig":{"responseFormat":{"text":{"mimeType":"application/json","schema":${lower(OWN_SCHEMA)}}}}`],
+  ['response_format', `"generation_config":{"response_format":[{"text":{"mime_type":"application/json","schema":${lower(OWN_SCHEMA)}}}]}`],
+]
+
+function lower(schema: string): string {
+  return schema.replaceAll(/"[A-Z]+"/g, word => word.toLowerCase())
+}
+
+describe.each(PLACES)('a schema of generate in %s', (_name, members) => {
+  test.each(NAMES)('to %s', async upstream => {
+    isCalling = false
+    const body = `{"contents":[{"parts":[{"text":"x"}]}],${members}}`
+    const response = await ask(gateway, { dialect: dialects.generate, model: `on-${upstream}`, stream: false, body })
+    expect({ status: response.status, text: await response.text() }).toMatchObject({ status: 200 })
+    const sent = bare(asked.at(-1)?.body ?? '')
+    for (const number of ['0.0', '9007199254740993', '9223372036854775807']) expect(sent).toContain(number)
+  })
+})
+
+test('what is no number where one has to be is refused all the same', async () => {
+  for (const wrong of ['"a"', '{}', '[]']) {
+    const body = `{"contents":[{"parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"NUMBER","minimum":${wrong},"maximum":1.0}}]}]}`
+    const response = await ask(gateway, { dialect: dialects.generate, model: 'on-chat', stream: false, body })
+    expect(response.status).toBe(400)
+    expect(await response.text()).toContain("parameters.minimum': expected number.")
+  }
+})
+
 test('no number changes and no text does', () => {
   for (const text of [ARGS, RESULT, SCHEMA, '[1,-1,0,1.5,"1e5","a\\"1.0",123456789012345]', '{"1.0":[1.0]}']) {
     expect(releaseDigits(JSON.stringify(JSON.parse(keepDigits(text))))).toBe(text)

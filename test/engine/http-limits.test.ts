@@ -70,7 +70,28 @@ async function answered(bytes: string, until?: string): Promise<{ text: string; 
   return result
 }
 
+/** What is answered to bytes that come in several reads: each piece is there before the next one is sent. */
+async function answeredInPieces(pieces: readonly string[]): Promise<{ text: string; isClosed: boolean }> {
+  const { socket, heard } = talk()
+  socket.setNoDelay(true)
+  for (const piece of pieces) {
+    await new Promise(done => socket.write(piece, done))
+    // The server is in this process, and reads between two of these.
+    for (let turn = 0; turn < 3; turn++) await new Promise(done => setImmediate(done))
+  }
+  const result = await heard('HTTP/1.1')
+  socket.destroy()
+  return result
+}
+
+const inPieces = (text: string, size: number): string[] => text.match(new RegExp(`[\\s\\S]{1,${size}}`, 'g')) ?? []
+const longHead = (size: number): string => `GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(size)}\r\n\r\n`
+
 describe('what the gateway does itself', () => {
+  test.each([2000, 8000, 15_000])('a head of %d bytes is read, in however many packets it comes', async size => {
+    expect((await answeredInPieces(inPieces(longHead(size), 1400))).text).toMatch(/^HTTP\/1\.1 200/)
+  })
+
   test.each([
     ['two Content-Length', `${POST}Content-Length: 5\r\nContent-Length: 6\r\n\r\n`],
     ['two Host', `GET /livez HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`],
@@ -96,7 +117,12 @@ describe('what the server decides before it, which a proxy in front speaks', () 
   })
 
   test.each([
-    ['a head without Host', 'GET /livez HTTP/1.1\r\n\r\n'],
+    ['a head without any line', 'GET /livez HTTP/1.1\r\n\r\n'],
+    ['white space before a colon', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some : y\r\n\r\n'],
+    ['a line that is folded', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: y\r\n z\r\n\r\n'],
+    ['a line without a colon', 'GET /livez HTTP/1.1\r\nHost: x\r\nnothing\r\n\r\n'],
+    ['a control character in a value', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: a\u0001b\r\n\r\n'],
+    ['more than 98 lines', `GET /livez HTTP/1.1\r\nHost: x\r\n${'X-Some: y\r\n'.repeat(98)}\r\n`],
     ['a chunk with an extension', `${POST}Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)};a=b\r\n${BODY}\r\n0\r\n\r\n`],
     ['Expect in capitals, before the body', `${POST}Expect: 100-Continue\r\nContent-Length: ${BODY.length}\r\n\r\n`],
   ])('%s: no answer, and nobody else waits for it', async (_name, bytes) => {
@@ -109,6 +135,22 @@ describe('what the server decides before it, which a proxy in front speaks', () 
     })
     expect(await still(() => text, 200)).toBe('')
     socket.destroy()
+  })
+
+  test('a head of more than 16 KiB that does not come at once is 431', async () => {
+    const { text, isClosed } = await answeredInPieces(inPieces(longHead(17_000), 1400))
+    expect([text.slice(0, 12), isClosed]).toEqual(['HTTP/1.1 431', true])
+  })
+
+  test('a request line that does not come at once is 505', async () => {
+    const { text, isClosed } = await answeredInPieces(['GET /liv', 'ez HTTP/1.1\r\nHost: x\r\n\r\n'])
+    expect([text.slice(0, 12), isClosed]).toEqual(['HTTP/1.1 505', true])
+    expect((await answeredInPieces(['GET /livez HTTP/1.1\r\nHo', 'st: x\r\n\r\n'])).text).toMatch(/^HTTP\/1\.1 200/)
+  })
+
+  test('a head without Host is 400', async () => {
+    const { text, isClosed } = await answered('GET /livez HTTP/1.1\r\nX-Some: y\r\n\r\n')
+    expect([text.slice(0, 12), isClosed]).toEqual(['HTTP/1.1 400', true])
   })
 
   test('a client that asks for 100 in capitals is answered when it sends its body all the same', async () => {

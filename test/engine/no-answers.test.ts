@@ -2,9 +2,10 @@
 // the client gets an error instead of an empty success.
 
 import { describe, expect, test } from 'vitest'
+import { startGateway } from '../harness.js'
 import { dialects } from './dialects.js'
-import { ask, requestLines, setUp } from './fake-upstreams.js'
-import { json } from './upstream.js'
+import { ask, closing, requestLines, setUp } from './fake-upstreams.js'
+import { json, startUpstream } from './upstream.js'
 
 /** Bodies that nothing was said with, by the dialect whose they are. */
 const NOTHING_SAID: Readonly<Record<string, Record<string, unknown>[]>> = {
@@ -65,6 +66,81 @@ describe.concurrent.each(Object.keys(NOTHING_SAID))('%s', name => {
         const text = (await response.text()).replace(/resp_[\w-]+/, 'resp_1')
         expect({ status: response.status, text }).toEqual({ status: 200, text: little })
       }
+  })
+})
+
+/** Bodies that another dialect could only be told of as a success without a word. */
+const NEVER_SAID: Readonly<Record<string, Record<string, unknown>[]>> = {
+  chat: [
+    ...(NOTHING_SAID.chat ?? []),
+    { data: dialects.chat.answer },
+    { ...dialects.chat.answer, choices: [null] },
+    { ...dialects.chat.answer, choices: [{ index: 0, message: { role: 'assistant', content: null }, finish_reason: 'error' }] },
+    {
+      ...dialects.chat.answer,
+      choices: [{ index: 0, message: { role: 'assistant', content: 'H' }, finish_reason: 'error', error: { code: 502, message: 'Gone.' } }],
+    },
+  ],
+  messages: [
+    ...(NOTHING_SAID.messages ?? []),
+    { message: dialects.messages.answer },
+    { ...dialects.messages.answer, content: [], stop_reason: null },
+  ],
+  generate: [
+    ...(NOTHING_SAID.generate ?? []),
+    { candidates: [{}] },
+    { candidates: [{ index: 0, content: { role: 'model', parts: [{ text: '' }] } }] },
+    { candidates: [{ index: 0, finishReason: 'FINISH_REASON_UNSPECIFIED' }] },
+    { candidates: [{ index: 0, finishReason: 'TOO_MANY_TOOL_CALLS' }] },
+    { candidates: [{ index: 0, content: { role: 'model', parts: [{ text: 'Hm', thought: true }] }, finishReason: 'OF_TOMORROW' }] },
+  ],
+  responses: [
+    ...(NOTHING_SAID.responses ?? []),
+    { response: dialects.responses.answer },
+    { ...dialects.responses.answer, status: 'cancelled' },
+    { ...dialects.responses.answer, status: 'in_progress' },
+    { ...dialects.responses.answer, status: 'queued', output: [] },
+  ],
+}
+
+const ONLY_RESPONSES = {
+  'providers/only_responses.yaml':
+    'title: Responses alone\nbase: http://127.0.0.1:9\ncredential: { header: authorization }\nspeaks: { responses: /v1/responses }\n',
+}
+
+describe.concurrent.each(Object.keys(NEVER_SAID))('translated from %s', name => {
+  const upstream = dialects[name as keyof typeof dialects]
+  const clients = Object.values(dialects).filter(({ name: client }) => client !== name)
+
+  test('the next target is tried, and the last one is an error', async () => {
+    let nothing: Record<string, unknown> = {}
+    const [bad, good] = await Promise.all(
+      [() => nothing, () => upstream.answer].map(async body => closing(await startUpstream(socket => json(socket, 200, body())))),
+    )
+    const health = { consecutive_failures: 'none', failure_percentage_threshold: 'none' }
+    const provider = name === 'responses' ? 'only_responses' : name === 'chat' ? 'together' : upstream.provider
+    const gateway = closing(
+      await startGateway(
+        {
+          upstreams: { bad: { provider, base: bad?.url, secret: 'x', health }, good: { provider, base: good?.url, secret: 'x' } },
+          models: {
+            m: { targets: [{ upstream: 'bad' }, { upstream: 'good', priority: 2 }] },
+            alone: { targets: [{ upstream: 'bad' }] },
+          },
+        },
+        ONLY_RESPONSES,
+      ),
+    )
+    const wrong: unknown[] = []
+    for (const client of clients)
+      for (const body of NEVER_SAID[name] ?? []) {
+        nothing = body
+        const [followed, alone] = await Promise.all(['m', 'alone'].map(model => ask(gateway, { dialect: client, model })))
+        const text = await followed?.text()
+        if (followed?.status !== 200 || !text?.includes('"Hi"') || alone?.status !== 502)
+          wrong.push({ client: client.name, body, followed: followed?.status, text, alone: alone?.status })
+      }
+    expect(wrong).toEqual([])
   })
 })
 

@@ -2,9 +2,10 @@
 // an internal error, and the next target is tried as long as nothing has been sent.
 
 import { describe, expect, test } from 'vitest'
+import { startGateway } from '../harness.js'
 import { type Dialect, dialects, lastEvent, type Pair } from './dialects.js'
-import { ask, requestLines, setUp, setUpPair } from './fake-upstreams.js'
-import { json, stream } from './upstream.js'
+import { ask, closing, requestLines, setUp, setUpPair } from './fake-upstreams.js'
+import { json, startUpstream, stream } from './upstream.js'
 
 /** Every pair that is translated, by a provider that prefers its dialect. */
 const ALL: [string, Pair][] = Object.values(dialects).flatMap(client =>
@@ -155,6 +156,145 @@ const plain: Record<string, Record<string, unknown>> = {
     usageMetadata: { promptTokenCount: '3', candidatesTokenCount: '2', totalTokenCount: 5 },
   },
 }
+
+/** Answers that say all that there is: thoughts, text with pages and probabilities, searches, calls. */
+const page = { url: 'https://a.example/', title: 'A' }
+const tokens = [{ token: 'Hi', logprob: -0.1, bytes: [72, 105], top_logprobs: [{ token: 'Hi', logprob: -0.1, bytes: [72, 105] }] }]
+const RICH: Record<string, Record<string, unknown>> = {
+  chat: {
+    ...dialects.chat.answer,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: 'Hi',
+          refusal: null,
+          reasoning_content: 'Hm',
+          annotations: [{ type: 'url_citation', url_citation: { ...page, start_index: 0, end_index: 2 } }],
+          tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }],
+        },
+        logprobs: { content: tokens, refusal: null },
+        finish_reason: 'tool_calls',
+      },
+    ],
+  },
+  messages: {
+    ...dialects.messages.answer,
+    content: [
+      { type: 'thinking', thinking: 'Hm', signature: 'c2ln' },
+      { type: 'redacted_thinking', data: 'abc' },
+      { type: 'text', text: 'Hi', citations: [{ type: 'web_search_result_location', ...page, encrypted_index: 'x', cited_text: 'Hi' }] },
+      { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'q' } },
+      {
+        type: 'web_search_tool_result',
+        tool_use_id: 'srvtoolu_1',
+        content: [{ type: 'web_search_result', ...page, encrypted_content: 'x' }],
+      },
+      { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } },
+    ],
+    stop_reason: 'tool_use',
+  },
+  generate: {
+    ...dialects.generate.answer,
+    candidates: [
+      {
+        index: 0,
+        content: {
+          role: 'model',
+          parts: [
+            { text: 'Hm', thought: true, thoughtSignature: 'c2ln' },
+            { text: 'Hi' },
+            { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: 'c2ln' },
+            { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } },
+          ],
+        },
+        finishReason: 'STOP',
+        citationMetadata: { citationSources: [{ startIndex: 0, endIndex: 2, uri: page.url }] },
+        groundingMetadata: {
+          webSearchQueries: ['q'],
+          groundingChunks: [{ web: { uri: page.url, title: 'A' } }],
+          groundingSupports: [{ segment: { startIndex: 0, endIndex: 2, text: 'Hi' }, groundingChunkIndices: [0] }],
+        },
+        logprobsResult: { chosenCandidates: [{ token: 'Hi', logProbability: -0.1 }] },
+      },
+    ],
+  },
+  responses: {
+    ...dialects.responses.answer,
+    output: [
+      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm' }], encrypted_content: 'abc' },
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'q' } },
+      {
+        type: 'message',
+        id: 'msg_1',
+        role: 'assistant',
+        status: 'completed',
+        content: [
+          {
+            type: 'output_text',
+            text: 'Hi',
+            annotations: [{ type: 'url_citation', ...page, start_index: 0, end_index: 2 }],
+            logprobs: tokens,
+          },
+        ],
+      },
+      { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'f', arguments: '{"a":1}', status: 'completed' },
+    ],
+  },
+}
+
+/** What a list within an answer is if it is null: empty. */
+const EMPTY_LISTS: Record<string, (answer: string) => string[]> = {
+  chat: answer => [
+    answer.replace(/"annotations":\[.*?\]/, '"annotations":null'),
+    answer.replace(/"top_logprobs":\[.*?\}\]/, '"top_logprobs":null'),
+  ],
+  messages: answer => [answer.replace(/"citations":\[.*?\]/, '"citations":null')],
+  generate: answer => [answer.replace(/"groundingChunks":\[.*?\]/, '"groundingChunks":null')],
+  responses: answer => [
+    answer.replace(/"annotations":\[.*?\]/, '"annotations":null'),
+    answer.replace(/"summary":\[.*?\]/, '"summary":null'),
+  ],
+}
+
+const ONLY_RESPONSES = {
+  'providers/only_responses.yaml':
+    'title: Responses alone\nbase: http://127.0.0.1:9\ncredential: { header: authorization }\nspeaks: { responses: /v1/responses }\n',
+}
+
+describe.concurrent.each(Object.keys(RICH))('all that %s can answer', name => {
+  test('is no internal error with a value of another type, and a list that is null is empty', async () => {
+    let answer = ''
+    const upstream = closing(await startUpstream(socket => json(socket, 200, answer)))
+    const provider = { chat: 'together', messages: 'anthropic', generate: 'gemini', responses: 'only_responses' }[name]
+    const gateway = closing(
+      await startGateway(
+        { upstreams: { one: { provider, base: upstream.url, secret: 'x' } }, models: { m: { targets: [{ upstream: 'one' }] } } },
+        ONLY_RESPONSES,
+      ),
+    )
+    const rich = JSON.stringify(RICH[name])
+    const wrong: string[] = []
+    const clients = Object.values(dialects).filter(client => client.name !== name)
+    // Each mutant is told to one client, so that it does not take long.
+    for (const [turn, client] of clients.entries()) {
+      const said = async (text: string): Promise<number> => {
+        answer = text
+        const response = await ask(gateway, { dialect: client })
+        await response.text()
+        return response.status
+      }
+      for (const text of [rich, ...(EMPTY_LISTS[name]?.(rich) ?? [])])
+        if ((await said(text)) !== 200) wrong.push(`${client.name}: refused ${text}`)
+      for (const { at, value } of [...mutants(RICH[name])].filter((_mutant, index) => index % clients.length === turn)) {
+        const status = await said(JSON.stringify(value))
+        if (status !== 200 && status < 501) wrong.push(`${client.name}: ${at}: ${status}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+})
 
 test('the log has the reason why an answer was invalid', async () => {
   const { gateway } = await setUp([socket => json(socket, 200, unreadable.messages)], {}, 'anthropic')

@@ -141,3 +141,9 @@ export function releaseDigits(json: string): string {
   if (!isInUse || !json.includes(MARK)) return json
   return json.replaceAll(MARKED, '$1').replaceAll(MARK, '')
 }
+
+/** A value whose marked texts are numbers again, as JavaScript has them; the same value if there are none. */
+export function withNumbers<Value>(value: Value): Value {
+  const text = isInUse ? JSON.stringify(value) : ''
+  return text.includes(MARK) ? (JSON.parse(releaseDigits(text)) as Value) : value
+}
