@@ -275,8 +275,11 @@ export interface Dialect {
   labels?: { endUser?: readonly Member[]; session?: readonly Member[] }
   /** How to keep translated answers, and how requests continue them. */
   keep?: KeepRule
-  /** Distinguishes an answer from a body without one: bytes with a marker are one; `isOne` decides about others. */
-  answer?: { markers: readonly string[]; isOne(body: Json): Json }
+  /**
+   * Distinguishes an answer from a body without one: an object with a marker, and with one of the members that `isOne` reads,
+   * is one; `isOne` decides about others.
+   */
+  answer?: { markers: readonly string[]; members: readonly string[]; isOne(body: Json): Json }
   /** Lists of numbers in an answer that a client may want as base64 of 32-bit floats, and the member that asks for it. */
   vectors?: { path: readonly string[]; form: Member }
   /** Places of the application's own JSON, whose digits pass as they were written. */

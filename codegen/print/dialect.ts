@@ -94,7 +94,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
       final: list(data.keep.final),
       answer: own('keep_answer'),
     },
-    answer: data.answer && { markers: data.answer.marker, isOne: own('answer') },
+    answer: data.answer && { markers: data.answer.marker, members: topMembers(data.answer.when) ?? [], isOne: own('answer') },
     complete: data.complete && {
       response: completions(data.complete.response),
       events: Object.fromEntries(Object.entries(data.complete.events).map(([kind, rules]) => [kind, completions(rules)])),

@@ -104,17 +104,29 @@ function typeOf(response: UpstreamResponse): string {
 function readPassing(bytes: Buffer, binding: Binding): Json {
   const { answer, usageMembers } = binding.to
   if (usageMembers !== undefined && (answer === undefined || holdsAny(bytes, answer.markers))) {
-    const found = surelyMembers(bytes, withError(usageMembers))
-    if (found !== undefined && !('error' in found)) return found
+    const { names, parsed } = searchFor(usageMembers, answer?.members ?? NONE)
+    const found = surelyMembers(bytes, names, parsed)
+    if (found !== undefined && !('error' in found) && isAnswer(found, answer?.members ?? NONE)) return found
   }
   return readAnswer(bytes, binding)
 }
 
-const searched = new WeakMap<readonly string[], readonly string[]>()
+/** Whether one of an answer's own members is there. */
+function isAnswer(found: object, members: readonly string[]): boolean {
+  if (members.length === 0) return true
+  for (const name of members) if (name in found) return true
+  return false
+}
+
+const searches = new WeakMap<readonly string[], { names: readonly string[]; parsed: number }>()
 
 /** The same list each time, as the scanner requires. */
-function withError(names: readonly string[]): readonly string[] {
-  let all = searched.get(names)
-  if (all === undefined) searched.set(names, (all = [...names, 'error']))
-  return all
+function searchFor(usage: readonly string[], own: readonly string[]): { names: readonly string[]; parsed: number } {
+  let search = searches.get(usage)
+  if (search === undefined) {
+    const values = [...usage, 'error']
+    search = { names: [...values, ...own.filter(name => !values.includes(name))], parsed: values.length }
+    searches.set(usage, search)
+  }
+  return search
 }

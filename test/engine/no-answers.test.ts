@@ -9,10 +9,28 @@ import { json, startUpstream } from './upstream.js'
 
 /** Bodies that nothing was said with, by the dialect whose they are. */
 const NOTHING_SAID: Readonly<Record<string, Record<string, unknown>[]>> = {
-  chat: [{ ...dialects.chat.answer, choices: [] }, { ...dialects.chat.answer, choices: null }, {}, { message: 'Try again.' }],
-  messages: [{ ...dialects.messages.answer, content: null, stop_reason: undefined }, {}, { id: 'x', usage: { input_tokens: 1 } }],
-  generate: [{ ...dialects.generate.answer, candidates: [] }, { usageMetadata: { promptTokenCount: 3 } }, {}],
-  responses: [{ id: 'resp_1', status: 'completed' }, { usage: { input_tokens: 1 } }, {}],
+  chat: [
+    { ...dialects.chat.answer, choices: [] },
+    { ...dialects.chat.answer, choices: null },
+    { ...dialects.chat.answer, choices: {} },
+    {},
+    { message: 'Try again.' },
+    // An answer in an envelope.
+    { data: dialects.chat.answer },
+  ],
+  messages: [
+    { ...dialects.messages.answer, content: null, stop_reason: undefined },
+    {},
+    { id: 'x', usage: { input_tokens: 1 } },
+    { data: dialects.messages.answer },
+  ],
+  generate: [
+    { ...dialects.generate.answer, candidates: [] },
+    { usageMetadata: { promptTokenCount: 3 } },
+    {},
+    { data: dialects.generate.answer },
+  ],
+  responses: [{ id: 'resp_1', status: 'completed' }, { usage: { input_tokens: 1 } }, {}, { data: dialects.responses.answer }],
 }
 
 /** What says little, and is an answer all the same. */

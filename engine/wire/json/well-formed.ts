@@ -14,15 +14,16 @@ export function areSurelyEvents(block: Buffer, markers: readonly string[]): bool
 }
 
 /**
- * The values of some members of an object; nothing else of it is parsed. Undefined if the bytes are not surely JSON of an
- * object, or if such a member may be there twice. Call it with the same list of names each time.
+ * The values of the first `parsed` of some members of an object, and `true` for each other one that is there; nothing else of it
+ * is parsed. Undefined if the bytes are not surely JSON of an object, or if such a member may be there twice. Call it with the
+ * same list of names each time.
  */
-export function surelyMembers(bytes: Buffer, names: readonly string[]): Record<string, unknown> | undefined {
+export function surelyMembers(bytes: Buffer, names: readonly string[], parsed = names.length): Record<string, unknown> | undefined {
   if (!isObject(bytes) || !isSurelyJson(bytes, quoted(names))) return undefined
   const found: Record<string, unknown> = {}
   for (let index = 0; index < names.length; index++) {
     const { start, end } = placeAt(index)
-    if (start >= 0) found[names[index] as string] = JSON.parse(bytes.toString('utf8', start, end))
+    if (start >= 0) found[names[index] as string] = index >= parsed || JSON.parse(bytes.toString('utf8', start, end))
   }
   return found
 }
