@@ -3,6 +3,8 @@
 
 import pino from 'pino'
 import { DataError } from '../codegen/read/findings.js'
+import { storeProblem } from '../control/folder.js'
+import { isPostgres } from '../control/settings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { bannerOf, showBanner } from './banner.js'
 import { configOf, type Settings } from './config/config.js'
@@ -48,6 +50,7 @@ export async function start(options: StartOptions): Promise<void> {
     process.exit(1)
   }
   const { settings } = good
+  if (options.worker === undefined) refuseStore(settings)
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
     console.error(`--workers must be a whole number from 1, not ${String(options.workers)}`)
@@ -74,6 +77,15 @@ export async function start(options: StartOptions): Promise<void> {
   onSupervisorConfig(next => {
     taken = taken.then(() => gateway.take(next)).catch(error => log.error(error, 'reload failed; the previous configuration stays in use'))
   })
+}
+
+/** Ends the process if the store can never be opened, before anything is served without it. A database that is away may come back. */
+function refuseStore({ store }: Settings): void {
+  if (store === undefined) return
+  const problem = storeProblem(store.folder, isPostgres(store.at) ? undefined : store.at)
+  if (problem === undefined) return
+  console.error(`The store cannot be opened: ${problem}.`)
+  process.exit(EXIT.findings)
 }
 
 /** Sends a message to the supervisor, which may have ended. */

@@ -27,6 +27,11 @@ export interface ControlSettings {
   restarts: number
 }
 
+/** Whether the address of a store is Postgres's; else it is the path of an SQLite file. */
+export function isPostgres(at: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(at)
+}
+
 /** Names of files in the folder. */
 export const CONTROL_SOCKET = 'control.sock'
 export const ADMIN_SOCKET = 'admin.sock'
