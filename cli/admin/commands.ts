@@ -103,24 +103,25 @@ interface KeyOptions extends Options {
   tag?: string[]
   expires?: string
   budget?: string[]
+  limit?: string[]
   disable?: boolean
   enable?: boolean
 }
 
 /** `any` removes a limit. */
-const limitOf = (list: string[]): string[] | null => (list.includes('any') ? null : list)
+const patternsOf = (list: string[]): string[] | null => (list.includes('any') ? null : list)
 
 function fieldsOf(options: KeyOptions): Record<string, unknown> {
-  const { team, group, model, route, ip, tag, expires, budget } = options
+  const { team, group, model, route, ip, tag, expires, budget, limit } = options
   return {
     ...(team !== undefined && { team: team === 'none' ? null : team }),
     ...(group && { groups: group }),
-    ...(model && { models: limitOf(model) }),
-    ...(route && { routes: limitOf(route) }),
-    ...(ip && { ips: limitOf(ip) }),
+    ...(model && { models: patternsOf(model) }),
+    ...(route && { routes: patternsOf(route) }),
+    ...(ip && { ips: patternsOf(ip) }),
     ...(tag && { tags: tag.filter(one => one !== 'none') }),
     ...(expires !== undefined && { expires_at: moment(expires) }),
-    ...(budget && { budgets: budget.includes('none') ? null : budget.map(limit => ({ limit })) }),
+    ...standingOf({ budget, limit }),
   }
 }
 
@@ -135,6 +136,13 @@ interface TeamOptions extends Options {
 function teamFields({ note, budget, limit }: TeamOptions): Record<string, unknown> {
   return {
     ...(note !== undefined && { note: note === '' ? null : note }),
+    ...standingOf({ budget, limit }),
+  }
+}
+
+/** Limits and budgets in the admin API's form; `none` removes them. */
+function standingOf({ budget, limit }: Record<'budget' | 'limit', string[] | undefined>): Record<string, unknown> {
+  return {
     ...(limit && { limits: limit.includes('none') ? null : limitsOf(limit) }),
     ...(budget && { budgets: budget.includes('none') ? null : budget.map(one => ({ limit: one })) }),
   }
@@ -216,6 +224,7 @@ export function addAdminCommands(program: Command): void {
       .option('--tag <words...>', 'tags of its exchanges in the ledger; none for no tags')
       .option('--expires <when>', 'a date, a time from now such as 30d, or never')
       .option('--budget <amounts...>', 'its budget: 1/day, with hour, day, week, month or ever; none for no own budget')
+      .option('--limit <limits...>', 'its limits: requests:60/1m, tokens:100000/1m, in_flight:4; none for no own limits')
   const path = (name: string): string => `/keys/${encodeURIComponent(name)}`
 
   const keys = program.command('keys').description('manage API keys')
