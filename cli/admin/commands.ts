@@ -333,8 +333,12 @@ export function addAdminCommands(program: Command): void {
     })
 
   const ledger = program.command('ledger').description('every exchange')
-  command(ledger, 'export', 'write rows to standard output, oldest first')
-    .addOption(new Option('--format <format>', 'csv or ndjson').choices(['csv', 'ndjson']).default('csv'))
+  command(ledger, 'export', 'write rows, or costs by day, to standard output, oldest first')
+    .addOption(
+      new Option('--format <format>', 'csv, ndjson, or focus: costs by day in the columns of FOCUS 1.0')
+        .choices(['csv', 'ndjson', 'focus'])
+        .default('csv'),
+    )
     .option('--since <time>', 'how far back, such as 24h or 30d', '30d')
     .action(async (options: Options & { format: string; since: string }) => {
       const answer = await open(options, 'GET', `/ledger/export${query({ format: options.format, from: since(options.since) })}`)

@@ -97,6 +97,22 @@ describe('metrics', () => {
   })
 })
 
+test('the ledger is exported as CSV, as lines of JSON, and with the names of FOCUS', async () => {
+  const exported = async (format: string): Promise<string[]> => {
+    const { code, out, err } = await gateway.command('ledger', 'export', '--format', format)
+    expect([code, err]).toEqual([0, ''])
+    return out.split(/\r?\n/)
+  }
+  const [csv, ndjson, focus] = [await exported('csv'), await exported('ndjson'), await exported('focus')]
+  expect(csv[0]).toMatch(/^id,at,key,team,group,/)
+  expect([csv.length - 1, ndjson.length]).toEqual([211, 211])
+  expect(JSON.parse(ndjson[3] as string)).toMatchObject({ end_user: 'from-header', tags: ['a', 'b'] })
+  expect(focus[0]).toMatch(/^BilledCost,BillingAccountId,BillingAccountName,BillingCurrency,/)
+  const requests = (focus[0] as string).split(',').indexOf('x_Requests') - (focus[0] as string).split(',').length
+  const sum = focus.slice(1).reduce((all, line) => all + Number(line.split(',').at(requests)), 0)
+  expect(sum).toBe(211)
+})
+
 test('the holder of a key sees what it is and may', async () => {
   const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'own', team: 'red', models: ['sim-2*'], tags: ['t'] })
   const response = await fetch(`${gateway.url}/v1/key`, { headers: { authorization: `Bearer ${body.secret}` } })

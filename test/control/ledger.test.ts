@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import type { Kysely } from 'kysely'
 import { expect, test } from 'vitest'
+import type * as FocusModule from '../../control/ledger/focus.js'
 import type * as QueriesModule from '../../control/ledger/queries.js'
 import type { ExchangeRecord } from '../../control/ledger/record.js'
 import type * as RowsModule from '../../control/ledger/rows.js'
@@ -24,6 +25,7 @@ const { writeEntries } = (await import(built('control/ledger/write.js'))) as typ
 const { usage, listExchanges, showExchange, exportRows, verifyLedger } = (await import(
   built('control/ledger/queries.js')
 )) as typeof QueriesModule
+const { focusLines } = (await import(built('control/ledger/focus.js'))) as typeof FocusModule
 const { DAY, ROLLUPS, SUMS } = (await import(built('control/store/columns.js'))) as typeof ColumnsModule
 const { migratorOf } = (await import(built('control/store/migrate.js'))) as typeof MigrateModule
 const { createPeriods } = (await import(built('control/store/periods.js'))) as typeof PeriodsModule
@@ -193,6 +195,64 @@ onEachEngine(make => {
     const exported: unknown[] = []
     for await (const page of exportRows(store, { from: begin, to: begin + 1e9 })) exported.push(...page.map(one => one.id))
     expect(exported).toEqual(records.map(one => one.id))
+    await store.close()
+  })
+
+  test('costs by day have the columns of FOCUS, also where rows have been deleted', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    const day = Date.parse('2026-10-31T12:00:00Z')
+    await add(store, [
+      record(day, { tags: '["a","b"]', region: 'eu' }),
+      record(day + 1, { tags: '["a","b"]', region: 'eu', input: 3 }),
+      record(day + 2, { model: 'm2', target: 'down/m2', team: undefined }),
+      record(day + DAY),
+    ])
+    await add(store, [record(day + 3, { tags: '["a","b"]', region: 'eu' })], 1)
+    await store.db.deleteFrom('ledger').execute()
+    const lines: Record<string, unknown>[] = []
+    for await (const page of focusLines(store, { from: day, to: day + DAY / 2 }, 'USD')) lines.push(...page)
+    expect(lines.map(line => line.ResourceId)).toEqual(['down/m2', 'up/m1'])
+    expect(lines[1]).toEqual({
+      BilledCost: 0.000_003,
+      BillingAccountId: 'up',
+      BillingAccountName: 'up',
+      BillingCurrency: 'USD',
+      BillingPeriodStart: '2026-10-01T00:00:00Z',
+      BillingPeriodEnd: '2026-11-01T00:00:00Z',
+      ChargeCategory: 'Usage',
+      ChargeClass: null,
+      ChargeDescription: 'm1 at up/m1',
+      ChargeFrequency: 'Usage-Based',
+      ChargePeriodStart: '2026-10-31T00:00:00Z',
+      ChargePeriodEnd: '2026-11-01T00:00:00Z',
+      ConsumedQuantity: 38,
+      ConsumedUnit: 'Tokens',
+      ContractedCost: 0.000_003,
+      EffectiveCost: 0.000_003,
+      InvoiceIssuerName: 'up',
+      ListCost: null,
+      ProviderName: 'up',
+      PublisherName: 'up',
+      RegionId: 'eu',
+      ResourceId: 'up/m1',
+      ResourceName: 'm1',
+      ResourceType: 'Model',
+      ServiceCategory: 'AI and Machine Learning',
+      ServiceName: 'chat',
+      SkuId: 'up/m1',
+      SubAccountId: 'red',
+      SubAccountName: 'red',
+      Tags: '{"a":true,"b":true}',
+      x_Key: 'k1',
+      x_Group: 'default',
+      x_Requests: 3,
+      x_UnpricedRequests: 0,
+      x_InputTokens: 23,
+      x_OutputTokens: 15,
+      x_Charge: 0.000_004_5,
+    })
+    // A missing price is not 0.
+    expect(lines[0]).toMatchObject({ BilledCost: null, x_Charge: null, x_UnpricedRequests: 1, SubAccountId: null, Tags: null })
     await store.close()
   })
 
