@@ -4,7 +4,7 @@ import { chmodSync } from 'node:fs'
 import { DatabaseSync, type StatementSyncInstance } from '@photostructure/sqlite'
 import { Kysely, type RawBuilder, type SqliteDatabase, SqliteDialect, type SqliteStatement, sql } from 'kysely'
 import type { Engine } from './engine.js'
-import type { Tables } from './tables.js'
+import type { AccountTable, Tables } from './tables.js'
 
 /** Cached compiled statements: a store has few queries, each used often. */
 const MOST_STATEMENTS = 256
@@ -65,18 +65,29 @@ export function openSqlite(path: string): Engine {
     db: new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) }),
     // Half the cost of a JSON list. The transaction owns the only connection, so a statement beside Kysely is part of it.
     writeRows: async (_trx, { table, columns, conflict, lists }) => {
-      const names = Object.keys(columns)
+      // A value that is bound costs as much as one that is stored: columns without any are left out.
+      const all = Object.keys(columns)
+      const used = all.map((_, index) => index).filter(index => lists.some(list => list[index] !== null))
+      const names = used.map(index => all[index])
+      const isWhole = used.length === all.length
       const statement = prepared.prepare(
         `insert into "${table}" (${names.map(name => `"${name}"`).join(', ')}) values (${names.map(() => '?').join(', ')}) on conflict ${conflict}`,
       )
       const written = new Set<unknown>()
-      for (const list of lists) if (Number(statement.run(list).changes) > 0) written.add(list[0])
+      for (const list of lists) {
+        const values = isWhole ? list : used.map(index => list[index])
+        if (Number(statement.run(values).changes) > 0) written.add(list[0])
+      }
       return written
     },
     elementsOf: (json): RawBuilder<unknown> => sql`json_each(${json})`,
     // The only connection serialises transactions, and no other process writes.
     lockWrites: async () => undefined,
-    lockAccount: (trx, id) => trx.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirst(),
+    lockAccounts: async (trx, ids) => {
+      const { rows } =
+        await sql<AccountTable>`select * from account where id in (select value from json_each(${JSON.stringify(ids)}))`.execute(trx)
+      return rows
+    },
     onChange: async () => ({ close: async () => undefined }),
     notifyChange: async () => undefined,
   }
