@@ -11,18 +11,28 @@ import type { Watch } from './watch.js'
 /** Milliseconds between marks that the plan is in use. */
 const KEEP = 900_000
 
-/** Calls back with each valid configuration after a change. `first` is the initial one. */
-export function reloadOnChange(watch: Watch, config: string, first: Good, log: Logger, take: (good: Good) => Promise<void>): void {
+/** What happens to a changed configuration. */
+export interface Taking {
+  /** Takes a valid one. */
+  take(good: Good): Promise<void>
+  /** It was taken, or refused. */
+  reloaded(isTaken: boolean): void
+}
+
+/** Reads the configuration after each change. `first` is the initial one. */
+export function reloadOnChange(watch: Watch, config: string, first: Good, log: Logger, { take, reloaded }: Taking): void {
   let { plan } = first
   const reload = async (): Promise<void> => {
     try {
       const good = await read(config, true)
       await take(good)
       plan = good.plan
+      reloaded(true)
       log.level = good.settings.logLevel
       const waiting = fixedIn(first.settings, good.settings)
       if (waiting.length > 0) log.warn({ config, settings: waiting }, 'reloaded, but these settings take effect at the next start only')
     } catch (error) {
+      reloaded(false)
       if (error instanceof DataError)
         log.error({ config, findings: error.findings }, 'the changed configuration is invalid; the previous one stays in use')
       else log.error(error, 'reload failed; the previous configuration stays in use')

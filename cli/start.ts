@@ -8,7 +8,7 @@ import { isPostgres } from '../control/settings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { bannerOf, showBanner } from './banner.js'
 import { configOf, type Settings } from './config/config.js'
-import { startControl } from './control.js'
+import { type Control, startControl } from './control.js'
 import { defaultContent } from './defaults.js'
 import { documentsOf } from './documents.js'
 import { EXIT } from './exit-codes.js'
@@ -61,7 +61,7 @@ export async function start(options: StartOptions): Promise<void> {
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
   const { snapshot, state } = await prepareFrom(good, at => openState(at, options.worker !== undefined))
   if (options.worker === undefined) logWarnings(snapshot, log)
-  const gateway = await serveUntilStopped(
+  const { gateway, control } = await serveUntilStopped(
     () => run({ settings: listen, snapshot, state, good, log, isShared: options.worker !== undefined }),
     settings,
     log,
@@ -69,7 +69,7 @@ export async function start(options: StartOptions): Promise<void> {
   )
   if (watch !== undefined) {
     await showBanner(good, gateway.url)
-    reloadOnChange(watch, config, good, log, next => gateway.take(next))
+    reloadOnChange(watch, config, good, log, { take: next => gateway.take(next), reloaded: isTaken => control?.reloaded(isTaken) })
     return
   }
   // In sequence, so that the last one stays.
@@ -104,7 +104,7 @@ async function serveUntilStopped(
   log: pino.Logger,
   isAlone: boolean,
   isDemonstration = false,
-): Promise<Gateway> {
+): Promise<{ gateway: Gateway; control: Control | undefined }> {
   let gateway: Gateway
   try {
     gateway = await open()
@@ -129,7 +129,7 @@ async function serveUntilStopped(
     process.exit(0)
   }
   onStop(() => void stop())
-  return gateway
+  return { gateway, control }
 }
 
 /** Without a file: the simulator as provider, a demo key, and a command to try. */
@@ -144,7 +144,7 @@ async function demonstrate(): Promise<void> {
   const snapshot = createSnapshot(plan, config, state)
   snapshot.documents = documentsOf(HOME)
   logWarnings(snapshot, log)
-  const gateway = await serveUntilStopped(() => run({ settings, snapshot, state, log, isShared: false }), settings, log, true, true)
+  const { gateway } = await serveUntilStopped(() => run({ settings, snapshot, state, log, isShared: false }), settings, log, true, true)
   const routes = plan.routes.filter(route => route.fail === undefined).length
   const models = Object.keys(config.models)
   console.log(

@@ -7,6 +7,7 @@ import type { Spent } from '../engine/snapshot/model.js'
 import { createInstruments, type Instruments } from './instruments.js'
 import type { Price } from './ledger/price.js'
 import type { ExchangeRecord } from './ledger/record.js'
+import type { Reloads } from './settings.js'
 import { ENDED } from './store/columns.js'
 import type { Worker } from './workers.js'
 
@@ -19,6 +20,7 @@ export interface MetricsOptions {
   config: string
   version: string
   restarts: number
+  reloads(): Reloads
   workers(): Worker[]
   /** Milliseconds, bytes, and whether the store answers. */
   state(): { lag: number; spool: number; isUp: boolean }
@@ -39,8 +41,10 @@ export function createMetrics(options: MetricsOptions): Metrics {
   instruments.config.set({ hash: options.config, version: options.version }, 1)
   instruments.lost.inc(0)
   const limited = createSeriesLimit()
+  const targets = new Set<string>()
   return {
     count: (record, price) => {
+      if (record.target !== undefined && targets.size < MOST_SERIES) targets.add(record.target)
       countExchange(instruments, limited, record)
       countMoney(instruments, limited, record, price, options.currency)
       countAttempts(instruments, limited, record)
@@ -49,6 +53,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
     async page() {
       const workers = options.workers()
       setWorkers(instruments, workers)
+      setTargets(instruments, workers, targets)
+      for (const [outcome, count] of Object.entries(options.reloads())) instruments.reloads.set({ outcome }, count)
       await setBudgets(instruments, workers, options)
       const state = options.state()
       instruments.lag.set(state.lag / 1000)
@@ -61,7 +67,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
 /** How long exchanges took, how they ended, and what they used. */
 function countExchange(instruments: Instruments, limited: SeriesLimit, record: ExchangeRecord): void {
-  const { requests, seconds, firstToken, perToken, tokens } = instruments
+  const { requests, seconds, firstToken, perToken, overhead, gap, queue, tokens } = instruments
   const names = { model: record.model ?? NONE, target: record.target ?? NONE }
   const route = record.route ?? NONE
   const ended = ENDED[record.ended] ?? 'failed'
@@ -71,6 +77,16 @@ function countExchange(instruments: Instruments, limited: SeriesLimit, record: E
   if (record.firstToken !== undefined) {
     firstToken.observe(pair, record.firstToken / 1000)
     if (record.output !== undefined && record.output > 1) perToken.observe(pair, (record.total - record.firstToken) / 1000 / record.output)
+  }
+  if (record.gap !== undefined) gap.observe(pair, record.gap / 1000)
+  // Of several attempts the last one's time is known only.
+  if (record.attempts === 1 && record.upstream !== undefined && record.firstByte !== undefined) {
+    const own = record.firstByte - record.upstream - (record.queued ?? 0)
+    overhead.observe(limited('overhead', { route, ...dialectsOf(record) }), Math.max(0, own) / 1000)
+  }
+  if (record.queued !== undefined) {
+    const outcome = record.attempts > 0 ? 'ok' : (record.error ?? NONE)
+    queue.observe(limited('queue', { target: names.target, outcome }), record.queued / 1000)
   }
   for (const kind of ['input', 'output', 'cached', 'cacheWrite', 'reasoning'] as const) {
     const count = record[kind]
@@ -111,13 +127,16 @@ const dialectsOf = ({ dialect, upstreamDialect }: ExchangeRecord): { dialect: st
 })
 
 function setWorkers(instruments: Instruments, workers: readonly Worker[]): void {
-  const { inFlight, streams, ring, keys, delay, resident, cpu } = instruments
-  for (const one of [inFlight, streams, ring, keys, delay, resident, cpu]) one.reset()
+  const { inFlight, streams, sockets, bodies, gc, ring, keys, delay, resident, cpu } = instruments
+  for (const one of [inFlight, streams, sockets, bodies, gc, ring, keys, delay, resident, cpu]) one.reset()
   for (const { pid, gauges } of workers) {
     if (gauges === undefined) continue
     const worker = String(pid)
     inFlight.set({ worker }, gauges.inFlight)
     streams.set({ worker }, gauges.streams)
+    sockets.set({ worker }, gauges.sockets)
+    bodies.set({ worker }, gauges.bodyBytes)
+    gc.set({ worker }, gauges.gcMilliseconds / 1000)
     ring.set({ worker }, gauges.records)
     keys.set({ worker }, gauges.keys)
     delay.set({ worker, quantile: '0.5' }, gauges.loopDelay50 / 1000)
@@ -125,6 +144,23 @@ function setWorkers(instruments: Instruments, workers: readonly Worker[]): void 
     resident.set({ worker }, gauges.residentBytes)
     cpu.set({ worker }, gauges.cpuMicroseconds / 1e6)
   }
+}
+
+/** Every target that was ever called; workers name only those that are busy, or not in use. */
+function setTargets({ targetUp, targetInFlight, stateUp }: Instruments, workers: readonly Worker[], targets: Set<string>): void {
+  const known = workers.flatMap(({ gauges }) => gauges ?? [])
+  const busy = new Map<string, number>()
+  const up = new Map<string, number>()
+  for (const gauges of known) {
+    for (const [target, count] of gauges.busy) busy.set(target, (busy.get(target) ?? 0) + count)
+    for (const { target, isOnTrial } of gauges.aside) up.set(target, Math.min(up.get(target) ?? 1, isOnTrial ? 0.5 : 0))
+  }
+  for (const target of [...busy.keys(), ...up.keys()]) if (targets.size < MOST_SERIES) targets.add(target)
+  for (const target of targets) {
+    targetUp.set({ target }, up.get(target) ?? 1)
+    targetInFlight.set({ target }, busy.get(target) ?? 0)
+  }
+  stateUp.set(known.every(({ isStateUp }) => isStateUp !== false) ? 1 : 0)
 }
 
 /** Workers report reservations, the store the remainder: while it is unreachable, there is none. */

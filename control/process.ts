@@ -78,6 +78,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     config: settings.config,
     version: settings.version,
     restarts: settings.restarts,
+    reloads: () => settings.reloads,
     workers: () => workers.all(),
     state: () => ({ lag: ingest.lag, spool: spool.size, isUp: keeper.up }),
     spent: async accounts => spentOf(keeper.get(), accounts),

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type * as TreasuryModule from '../../control/budgets/treasury.js'
 import type { Keeper } from '../../control/store/keeper.js'
 import type * as AccountModule from '../../engine/budgets/account.js'
