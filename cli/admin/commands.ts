@@ -205,6 +205,26 @@ function addTeams(program: Command, command: (parent: Command, words: string, de
     })
 }
 
+/** The filters of a list of exchanges. */
+interface Filters {
+  since: string
+  key?: string
+  model?: string
+  target?: string
+  endUser?: string
+  session?: string
+  failed?: boolean
+  limit: string
+}
+
+interface InstanceView {
+  public_id: string
+  host: string
+  started_at: number
+  seen_at: number
+  config_hash: string | null
+}
+
 /** Adds the commands; each calls the local gateway unless an option names another. */
 export function addAdminCommands(program: Command): void {
   const command = (parent: Command, words: string, description: string): Command =>
@@ -344,6 +364,27 @@ export function addAdminCommands(program: Command): void {
       const answer = await open(options, 'GET', `/ledger/export${query({ format: options.format, from: since(options.since) })}`)
       await pipeline(answer, process.stdout, { end: false })
     })
+  command(ledger, 'list', 'list exchanges, newest first')
+    .option('--since <time>', 'how far back, such as 24h or 7d', '7d')
+    .option('--key <name>', 'only of this key')
+    .option('--model <name>', 'only of this model')
+    .option('--target <name>', 'only of this target')
+    .option('--end-user <name>', 'only of this end user')
+    .option('--session <name>', 'only of this session')
+    .option('--failed', 'only with a status of 400 or more')
+    .option('--limit <number>', 'how many, at most 200', '50')
+    .action(async (options: Options & Filters) => {
+      const { key, model, target, endUser, session, failed, limit } = options
+      const filters = { key, model, target, end_user: endUser, session, failed, limit }
+      const found = await ask<{ exchanges: Record<string, unknown>[] }>(
+        options,
+        'GET',
+        `/exchanges${query({ from: since(options.since), ...filters })}`,
+      )
+      show(options, found, () =>
+        table(found.exchanges, ['at', 'id', 'key', 'model', 'target', 'status', 'ended', 'input', 'output', 'total_ms']),
+      )
+    })
   command(ledger, 'show <id>', 'show one exchange, by the request id').action(async (id: string, options: Options) => {
     console.log(JSON.stringify(await ask(options, 'GET', `/exchanges/${encodeURIComponent(id)}`), undefined, 2))
   })
@@ -389,6 +430,24 @@ export function addAdminCommands(program: Command): void {
       found.broken === null ? `${found.entries} entries, none changed` : `entry ${found.broken} is not what was written`,
     )
   })
+
+  command(program, 'instances', 'show the instances on the store, and the workers of the one that answers').action(
+    async (options: Options) => {
+      const found = await ask<{ instances: InstanceView[]; workers: object[] }>(options, 'GET', '/instances')
+      show(options, found, () =>
+        table(
+          found.instances.map(one => ({
+            ...one,
+            id: one.public_id,
+            started: date(one.started_at),
+            seen: date(one.seen_at),
+            config: one.config_hash,
+          })),
+          ['id', 'host', 'started', 'seen', 'config'],
+        ),
+      )
+    },
+  )
 
   const token = program.command('token').description('manage tokens of the admin API')
   command(token, 'create <name>', 'create a token; it is shown only once')
