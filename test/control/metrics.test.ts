@@ -111,6 +111,11 @@ test('changes of the configuration are counted by their outcome', async () => {
   await untilIs('sluice_config_reloads_total{outcome="refused"}', 1)
   writeFileSync(file, good.replace('max_requests: 1', 'max_requests: 2'))
   await untilIs('sluice_config_reloads_total{outcome="taken"}', 1)
+  // What the control process was started with stays; the log says so.
+  writeFileSync(file, `${good}ledger: { keep: 30d }\nkept: { for: 1h }\n`)
+  await untilIs('sluice_config_reloads_total{outcome="taken"}', 2)
+  const told = async (): Promise<string | undefined> => gateway.log.find(one => one.includes('take effect at the next start'))
+  expect(JSON.parse((await until(told, line => line !== undefined)) ?? '{}')).toMatchObject({ settings: ['ledger', 'kept'] })
 })
 
 test('every metric of the list is there, with its labels and no others', async () => {
