@@ -65,19 +65,12 @@ export function openSqlite(path: string): Engine {
     db: new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) }),
     // Half the cost of a JSON list. The transaction owns the only connection, so a statement beside Kysely is part of it.
     writeRows: async (_trx, { table, columns, conflict, lists }) => {
-      // A value that is bound costs as much as one that is stored: columns without any are left out.
-      const all = Object.keys(columns)
-      const used = all.map((_, index) => index).filter(index => lists.some(list => list[index] !== null))
-      const names = used.map(index => all[index])
-      const isWhole = used.length === all.length
+      const names = Object.keys(columns)
       const statement = prepared.prepare(
         `insert into "${table}" (${names.map(name => `"${name}"`).join(', ')}) values (${names.map(() => '?').join(', ')}) on conflict ${conflict}`,
       )
       const written = new Set<unknown>()
-      for (const list of lists) {
-        const values = isWhole ? list : used.map(index => list[index])
-        if (Number(statement.run(values).changes) > 0) written.add(list[0])
-      }
+      for (const list of lists) if (Number(statement.run(list).changes) > 0) written.add(list[0])
       return written
     },
     elementsOf: (json): RawBuilder<unknown> => sql`json_each(${json})`,
