@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
-import { type ControlSettings, EXIT_REFUSED, type FromControlProcess } from '../control/settings.js'
+import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type Reloads, type ToControlProcess } from '../control/settings.js'
 import type { Settings } from './config/config.js'
 import { HOME } from './home.js'
 
@@ -16,6 +16,8 @@ const AGAIN = 500
 const PATIENCE = 10_000
 
 export interface Control {
+  /** A changed configuration was taken, or refused. */
+  reloaded(isTaken: boolean): void
   /** Stops it after it has stored what it received. */
   stop(): Promise<void>
 }
@@ -29,12 +31,13 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
   let child: ChildProcess | undefined
   let isStopping = false
   let restarts = 0
+  const reloads: Reloads = { taken: 0, refused: 0 }
   let timer: NodeJS.Timeout | undefined
   const begin = (): void => {
     // V8 flags of the server do not apply: this process holds little memory.
     const mine = fork(MAIN, { execArgv: [] })
     child = mine
-    const told: ControlSettings = { ...rest, stale: keyCache.stale, config: hash, version, home: HOME, restarts }
+    const told: ControlSettings = { ...rest, stale: keyCache.stale, config: hash, version, home: HOME, restarts, reloads }
     mine.send(told, () => undefined)
     mine.on('message', (message: FromControlProcess) => {
       if (!('refused' in message)) return
@@ -52,6 +55,10 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
   }
   begin()
   return {
+    reloaded(isTaken) {
+      reloads[isTaken ? 'taken' : 'refused']++
+      child?.send({ reloads } satisfies ToControlProcess, () => undefined)
+    },
     async stop() {
       isStopping = true
       clearTimeout(timer)

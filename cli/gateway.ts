@@ -73,7 +73,18 @@ export async function run(options: Options): Promise<Gateway> {
   })
   const { store, hash } = settings
   let control =
-    store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
+    store &&
+    new ControlClient({
+      socket: join(store.folder, CONTROL_SOCKET),
+      config: hash,
+      live: server.live,
+      condition: () => ({
+        ...server.held(),
+        aside: state.balance.aside(),
+        isStateUp: state.meters.sharing && !state.meters.sharing.isAway,
+      }),
+      ...store.keyCache,
+    })
   control?.fund(state.budgets)
   let tokens = await openTokens(settings, undefined, log)
   take(snapshot)

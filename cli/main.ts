@@ -126,7 +126,7 @@ store
   .action(async (file, options) => (await import('./store.js')).restoreStore(file, options.config, options.json))
 
 // The admin client is loaded only for these commands.
-const ADMIN = ['keys', 'teams', 'budgets', 'usage', 'ledger', 'audit', 'token']
+const ADMIN = ['keys', 'teams', 'budgets', 'usage', 'ledger', 'audit', 'instances', 'token']
 // These commands need the list of all commands.
 const ALL = ['completion', 'reference', 'help', '--help', '-h']
 if (process.argv[2] === undefined || [...ADMIN, ...ALL].includes(process.argv[2]))

@@ -3,10 +3,12 @@
 
 import pino from 'pino'
 import { DataError } from '../codegen/read/findings.js'
+import { storeProblem } from '../control/folder.js'
+import { isPostgres } from '../control/settings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { bannerOf, showBanner } from './banner.js'
 import { configOf, type Settings } from './config/config.js'
-import { startControl } from './control.js'
+import { type Control, startControl } from './control.js'
 import { defaultContent } from './defaults.js'
 import { documentsOf } from './documents.js'
 import { EXIT } from './exit-codes.js'
@@ -48,6 +50,7 @@ export async function start(options: StartOptions): Promise<void> {
     process.exit(1)
   }
   const { settings } = good
+  if (options.worker === undefined) refuseStore(settings)
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
     console.error(`--workers must be a whole number from 1, not ${String(options.workers)}`)
@@ -58,7 +61,7 @@ export async function start(options: StartOptions): Promise<void> {
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
   const { snapshot, state } = await prepareFrom(good, at => openState(at, options.worker !== undefined))
   if (options.worker === undefined) logWarnings(snapshot, log)
-  const gateway = await serveUntilStopped(
+  const { gateway, control } = await serveUntilStopped(
     () => run({ settings: listen, snapshot, state, good, log, isShared: options.worker !== undefined }),
     settings,
     log,
@@ -66,7 +69,7 @@ export async function start(options: StartOptions): Promise<void> {
   )
   if (watch !== undefined) {
     await showBanner(good, gateway.url)
-    reloadOnChange(watch, config, good, log, next => gateway.take(next))
+    reloadOnChange(watch, config, good, log, { take: next => gateway.take(next), reloaded: isTaken => control?.reloaded(isTaken) })
     return
   }
   // In sequence, so that the last one stays.
@@ -74,6 +77,15 @@ export async function start(options: StartOptions): Promise<void> {
   onSupervisorConfig(next => {
     taken = taken.then(() => gateway.take(next)).catch(error => log.error(error, 'reload failed; the previous configuration stays in use'))
   })
+}
+
+/** Ends the process if the store can never be opened, before anything is served without it. A database that is away may come back. */
+function refuseStore({ store }: Settings): void {
+  if (store === undefined) return
+  const problem = storeProblem(store.folder, isPostgres(store.at) ? undefined : store.at)
+  if (problem === undefined) return
+  console.error(`The store cannot be opened: ${problem}.`)
+  process.exit(EXIT.findings)
 }
 
 /** Sends a message to the supervisor, which may have ended. */
@@ -92,7 +104,7 @@ async function serveUntilStopped(
   log: pino.Logger,
   isAlone: boolean,
   isDemonstration = false,
-): Promise<Gateway> {
+): Promise<{ gateway: Gateway; control: Control | undefined }> {
   let gateway: Gateway
   try {
     gateway = await open()
@@ -117,7 +129,7 @@ async function serveUntilStopped(
     process.exit(0)
   }
   onStop(() => void stop())
-  return gateway
+  return { gateway, control }
 }
 
 /** Without a file: the simulator as provider, a demo key, and a command to try. */
@@ -132,7 +144,7 @@ async function demonstrate(): Promise<void> {
   const snapshot = createSnapshot(plan, config, state)
   snapshot.documents = documentsOf(HOME)
   logWarnings(snapshot, log)
-  const gateway = await serveUntilStopped(() => run({ settings, snapshot, state, log, isShared: false }), settings, log, true, true)
+  const { gateway } = await serveUntilStopped(() => run({ settings, snapshot, state, log, isShared: false }), settings, log, true, true)
   const routes = plan.routes.filter(route => route.fail === undefined).length
   const models = Object.keys(config.models)
   console.log(

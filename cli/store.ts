@@ -1,10 +1,11 @@
 // `sluice store migrate`, `backup` and `restore`: manage the database.
 
 import { resolve } from 'node:path'
+import { isPostgres } from '../control/settings.js'
 import { BackupError, backUp, type Copied, restore } from '../control/store/backup.js'
 import type { Engine } from '../control/store/engine.js'
 import { migrate, stateOf } from '../control/store/migrate.js'
-import { isPostgres, openEngine } from '../control/store/store.js'
+import { openEngine } from '../control/store/store.js'
 import { loadConfig } from './config/config.js'
 import type { StoreSettings } from './config/store-settings.js'
 import { loadPlan } from './plan.js'

@@ -102,9 +102,12 @@ export async function supervise(config: string, first: Good, workers: number, lo
     process.exit(3)
   }
   for (let index = 0; index < workers; index++) begin()
-  reloadOnChange(watch, config, first, log, async next => {
-    good = next
-    for (const child of serving) child.send(good, () => undefined)
+  reloadOnChange(watch, config, first, log, {
+    async take(next) {
+      good = next
+      for (const child of serving) child.send(good, () => undefined)
+    },
+    reloaded: isTaken => control?.reloaded(isTaken),
   })
   onStop(() => {
     isStopping = true

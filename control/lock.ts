@@ -1,9 +1,10 @@
 // Allows one instance for a folder. The system releases the lock when the process ends, however it ends.
 
 import { randomUUID } from 'node:crypto'
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
+import { makeFolder } from './folder.js'
 import { LOCK_FILE } from './settings.js'
 
 /** Milliseconds for the previous process to end. */
@@ -17,8 +18,7 @@ export interface Lock {
 
 /** Throws if another process still has the folder after `patience` milliseconds. */
 export function lockFolder(folder: string, patience = PATIENCE): Lock {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  chmodSync(folder, 0o700)
+  makeFolder(folder)
   const path = join(folder, LOCK_FILE)
   const database = new DatabaseSync(path, { timeout: patience })
   try {

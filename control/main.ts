@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import { createLog } from './log.js'
 import { type ControlProcess, runControl } from './process.js'
-import { type ControlSettings, EXIT_REFUSED, type FromControlProcess } from './settings.js'
+import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type ToControlProcess } from './settings.js'
 
 /** On a busy machine the ledger may lag, but not the streams. */
 const PRIORITY = 5
@@ -27,6 +27,9 @@ async function main(): Promise<void> {
     setTimeout(() => process.exit(EXIT_REFUSED), 50)
     return
   }
+  process.on('message', ({ reloads }: ToControlProcess) => {
+    settings.reloads = reloads
+  })
   tell({ ready: true, ...(control.adminUrl !== undefined && { admin: control.adminUrl }) })
   log.info({ folder: settings.folder, admin: control.adminUrl }, 'the control process is ready')
   try {

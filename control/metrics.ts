@@ -5,8 +5,9 @@ import { Registry } from 'prom-client'
 import { METERS } from '../engine/core/meters.js'
 import type { Spent } from '../engine/snapshot/model.js'
 import { createInstruments, type Instruments } from './instruments.js'
-import type { Price } from './ledger/price.js'
+import type { Pricing } from './ledger/price.js'
 import type { ExchangeRecord } from './ledger/record.js'
+import type { Reloads } from './settings.js'
 import { ENDED } from './store/columns.js'
 import type { Worker } from './workers.js'
 
@@ -16,9 +17,11 @@ const NONE = 'none'
 
 export interface MetricsOptions {
   currency: string
+  pricing: Pricing
   config: string
   version: string
   restarts: number
+  reloads(): Reloads
   workers(): Worker[]
   /** Milliseconds, bytes, and whether the store answers. */
   state(): { lag: number; spool: number; isUp: boolean }
@@ -27,7 +30,8 @@ export interface MetricsOptions {
 }
 
 export interface Metrics {
-  count(record: ExchangeRecord, price: Price | undefined): void
+  /** Counts exchanges that have ended. */
+  count(records: readonly ExchangeRecord[]): void
   lost(count: number): void
   page(): Promise<{ type: string; text: string }>
 }
@@ -39,16 +43,23 @@ export function createMetrics(options: MetricsOptions): Metrics {
   instruments.config.set({ hash: options.config, version: options.version }, 1)
   instruments.lost.inc(0)
   const limited = createSeriesLimit()
+  const targets = new Set<string>()
   return {
-    count: (record, price) => {
-      countExchange(instruments, limited, record)
-      countMoney(instruments, limited, record, price, options.currency)
-      countAttempts(instruments, limited, record)
+    count: records => {
+      for (const alike of alikeIn(records)) {
+        const { target } = alike[0]
+        if (target !== undefined && targets.size < MOST_SERIES) targets.add(target)
+        countExchanges(instruments, limited, alike)
+        countMoney(instruments, limited, alike, options)
+        countAttempts(instruments, limited, alike)
+      }
     },
     lost: count => instruments.lost.inc(count),
     async page() {
       const workers = options.workers()
       setWorkers(instruments, workers)
+      setTargets(instruments, workers, targets)
+      for (const [outcome, count] of Object.entries(options.reloads())) instruments.reloads.set({ outcome }, count)
       await setBudgets(instruments, workers, options)
       const state = options.state()
       instruments.lag.set(state.lag / 1000)
@@ -59,50 +70,101 @@ export function createMetrics(options: MetricsOptions): Metrics {
   }
 }
 
+/** Records that have all labels in common: most of a batch have, and series are found once for them. */
+type Alike = [ExchangeRecord, ...ExchangeRecord[]]
+
+function alikeIn(records: readonly ExchangeRecord[]): Iterable<Alike> {
+  const groups = new Map<string, Alike>()
+  for (const record of records) {
+    const { route, dialect, upstreamDialect, model, target, group, status, ended, error, attempts } = record
+    const key = `${route}\n${dialect}\n${upstreamDialect}\n${model}\n${target}\n${group}\n${status}\n${ended}\n${error}\n${attempts > 0}`
+    const known = groups.get(key)
+    if (known) known.push(record)
+    else groups.set(key, [record])
+  }
+  return groups.values()
+}
+
 /** How long exchanges took, how they ended, and what they used. */
-function countExchange(instruments: Instruments, limited: SeriesLimit, record: ExchangeRecord): void {
-  const { requests, seconds, firstToken, perToken, tokens } = instruments
-  const names = { model: record.model ?? NONE, target: record.target ?? NONE }
-  const route = record.route ?? NONE
-  const ended = ENDED[record.ended] ?? 'failed'
-  requests.inc(limited('requests', { route, ...dialectsOf(record), ...names, status: String(record.status), ended }))
-  seconds.observe(limited('seconds', { route, ...names, ended }), record.total / 1000)
+function countExchanges(instruments: Instruments, limited: SeriesLimit, alike: Alike): void {
+  const { requests, seconds, firstToken, perToken, overhead, gap, queue, tokens } = instruments
+  const [first] = alike
+  const names = { model: first.model ?? NONE, target: first.target ?? NONE }
+  const route = first.route ?? NONE
+  const ended = ENDED[first.ended] ?? 'failed'
+  const dialects = dialectsOf(first)
+  requests.inc(limited('requests', { route, ...dialects, ...names, status: String(first.status), ended }), alike.length)
+  const whole = limited('seconds', { route, ...names, ended })
   const pair = limited('pair', names)
-  if (record.firstToken !== undefined) {
-    firstToken.observe(pair, record.firstToken / 1000)
-    if (record.output !== undefined && record.output > 1) perToken.observe(pair, (record.total - record.firstToken) / 1000 / record.output)
+  const own = limited('overhead', { route, ...dialects })
+  const used = new Map<string, number>()
+  const add = (kind: string, count: number | undefined): void => {
+    if (count !== undefined && count > 0) used.set(kind, (used.get(kind) ?? 0) + count)
   }
-  for (const kind of ['input', 'output', 'cached', 'cacheWrite', 'reasoning'] as const) {
-    const count = record[kind]
-    if (count !== undefined && count > 0) tokens.inc({ kind: kind === 'cacheWrite' ? 'cache_write' : kind, ...pair }, count)
+  for (const record of alike) {
+    seconds.observe(whole, record.total / 1000)
+    if (record.firstToken !== undefined) {
+      firstToken.observe(pair, record.firstToken / 1000)
+      if (record.output !== undefined && record.output > 1)
+        perToken.observe(pair, (record.total - record.firstToken) / 1000 / record.output)
+    }
+    if (record.gap !== undefined) gap.observe(pair, record.gap / 1000)
+    // Of several attempts the last one's time is known only.
+    if (record.attempts === 1 && record.upstream !== undefined && record.firstByte !== undefined)
+      overhead.observe(own, Math.max(0, record.firstByte - record.upstream - (record.queued ?? 0)) / 1000)
+    if (record.queued !== undefined) {
+      const outcome = record.attempts > 0 ? 'ok' : (record.error ?? NONE)
+      queue.observe(limited('queue', { target: names.target, outcome }), record.queued / 1000)
+    }
+    add('input', record.input)
+    add('output', record.output)
+    add('cached', record.cached)
+    add('cache_write', record.cacheWrite)
+    add('reasoning', record.reasoning)
+    const meters = record.words?.meters
+    if (meters) for (const [name, count] of Object.entries(meters)) if (METERS[name]?.parent !== undefined) add(name, count)
   }
-  for (const [name, count] of Object.entries(record.words?.meters ?? {}))
-    if (METERS[name]?.parent !== undefined) tokens.inc({ kind: name, ...pair }, count)
+  for (const [kind, count] of used) tokens.inc({ kind, ...pair }, count)
 }
 
 function countMoney(
   { cost, charge, unpriced }: Instruments,
   limited: SeriesLimit,
-  record: ExchangeRecord,
-  price: Price | undefined,
-  currency: string,
+  alike: Alike,
+  { currency, pricing }: Pick<MetricsOptions, 'currency' | 'pricing'>,
 ): void {
-  const whose = limited('whose', { model: record.model ?? NONE, target: record.target ?? NONE, group: record.group ?? NONE })
-  if (price) {
-    cost.inc({ ...whose, currency }, price.cost / 1e9)
-    charge.inc({ ...whose, currency }, price.charge / 1e9)
-  } else if (record.input !== undefined || record.output !== undefined) unpriced.inc(whose)
+  let [priced, without, costs, charges] = [0, 0, 0, 0]
+  for (const record of alike) {
+    const price = pricing(record)
+    if (price) {
+      priced++
+      costs += price.cost
+      charges += price.charge
+    } else if (record.input !== undefined || record.output !== undefined) without++
+  }
+  if (priced + without === 0) return
+  const [{ model = NONE, target = NONE, group = NONE }] = alike
+  const whose = limited('whose', { model, target, group })
+  if (priced > 0) {
+    cost.inc({ ...whose, currency }, costs / 1e9)
+    charge.inc({ ...whose, currency }, charges / 1e9)
+  }
+  if (without > 0) unpriced.inc(whose, without)
 }
 
-/** The attempts of an exchange, or its refusal before the first one; and the fields that were dropped. */
-function countAttempts({ attempts, refused, dropped }: Instruments, limited: SeriesLimit, record: ExchangeRecord): void {
-  const { words, error } = record
-  for (const { target, kind } of words?.failed ?? []) attempts.inc(limited('attempts', { target, outcome: kind }))
-  if (record.attempts > 0) attempts.inc(limited('attempts', { target: record.target ?? NONE, outcome: error ?? 'ok' }))
-  else if (record.status >= 400) refused.inc(limited('refused', { reason: error ?? NONE, group: record.group ?? NONE }))
-  // A client chooses field names, so they go into the row's detail and not into labels.
-  const fields = words?.dropped?.length ?? 0
-  if (fields > 0) dropped.inc(limited('dropped', dialectsOf(record)), fields)
+/** The attempts of exchanges, or their refusals before the first one; and the fields that were dropped. */
+function countAttempts({ attempts, refused, dropped }: Instruments, limited: SeriesLimit, alike: Alike): void {
+  const [first] = alike
+  const { error, group = NONE, target = NONE } = first
+  if (first.attempts > 0) attempts.inc(limited('attempts', { target, outcome: error ?? 'ok' }), alike.length)
+  else if (first.status >= 400) refused.inc(limited('refused', { reason: error ?? NONE, group }), alike.length)
+  for (const { words } of alike) {
+    if (words === undefined) continue
+    for (const one of words.failed ?? []) attempts.inc(limited('attempts', { target: one.target, outcome: one.kind }))
+    // A client chooses field names, so they go into the row's detail and not into labels.
+    const fields = words.dropped?.length ?? 0
+    if (fields > 0) dropped.inc(limited('dropped', dialectsOf(first)), fields)
+  }
 }
 
 const dialectsOf = ({ dialect, upstreamDialect }: ExchangeRecord): { dialect: string; upstream_dialect: string } => ({
@@ -111,13 +173,16 @@ const dialectsOf = ({ dialect, upstreamDialect }: ExchangeRecord): { dialect: st
 })
 
 function setWorkers(instruments: Instruments, workers: readonly Worker[]): void {
-  const { inFlight, streams, ring, keys, delay, resident, cpu } = instruments
-  for (const one of [inFlight, streams, ring, keys, delay, resident, cpu]) one.reset()
+  const { inFlight, streams, sockets, bodies, gc, ring, keys, delay, resident, cpu } = instruments
+  for (const one of [inFlight, streams, sockets, bodies, gc, ring, keys, delay, resident, cpu]) one.reset()
   for (const { pid, gauges } of workers) {
     if (gauges === undefined) continue
     const worker = String(pid)
     inFlight.set({ worker }, gauges.inFlight)
     streams.set({ worker }, gauges.streams)
+    sockets.set({ worker }, gauges.sockets)
+    bodies.set({ worker }, gauges.bodyBytes)
+    gc.set({ worker }, gauges.gcMilliseconds / 1000)
     ring.set({ worker }, gauges.records)
     keys.set({ worker }, gauges.keys)
     delay.set({ worker, quantile: '0.5' }, gauges.loopDelay50 / 1000)
@@ -125,6 +190,23 @@ function setWorkers(instruments: Instruments, workers: readonly Worker[]): void 
     resident.set({ worker }, gauges.residentBytes)
     cpu.set({ worker }, gauges.cpuMicroseconds / 1e6)
   }
+}
+
+/** Every target that was ever called; workers name only those that are busy, or not in use. */
+function setTargets({ targetUp, targetInFlight, stateUp }: Instruments, workers: readonly Worker[], targets: Set<string>): void {
+  const known = workers.flatMap(({ gauges }) => gauges ?? [])
+  const busy = new Map<string, number>()
+  const up = new Map<string, number>()
+  for (const gauges of known) {
+    for (const [target, count] of gauges.busy) busy.set(target, (busy.get(target) ?? 0) + count)
+    for (const { target, isOnTrial } of gauges.aside) up.set(target, Math.min(up.get(target) ?? 1, isOnTrial ? 0.5 : 0))
+  }
+  for (const target of [...busy.keys(), ...up.keys()]) if (targets.size < MOST_SERIES) targets.add(target)
+  for (const target of targets) {
+    targetUp.set({ target }, up.get(target) ?? 1)
+    targetInFlight.set({ target }, busy.get(target) ?? 0)
+  }
+  stateUp.set(known.every(({ isStateUp }) => isStateUp !== false) ? 1 : 0)
 }
 
 /** Workers report reservations, the store the remainder: while it is unreachable, there is none. */

@@ -65,7 +65,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     },
     onRecords: records => {
       lastUsed.note(records)
-      for (const record of records) metrics.count(record, recordedPrice(record))
+      metrics.count(records)
     },
     onLost: count => {
       log.error({ count }, 'records were lost: they could not be delivered in time')
@@ -75,9 +75,11 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
   })
   const metrics = createMetrics({
     currency: settings.currency,
+    pricing: recordedPrice,
     config: settings.config,
     version: settings.version,
     restarts: settings.restarts,
+    reloads: () => settings.reloads,
     workers: () => workers.all(),
     state: () => ({ lag: ingest.lag, spool: spool.size, isUp: keeper.up }),
     spent: async accounts => spentOf(keeper.get(), accounts),

@@ -1,5 +1,11 @@
 // The settings that the control process receives when it starts.
 
+/** How often a changed configuration was taken, and how often it was refused. */
+export interface Reloads {
+  taken: number
+  refused: number
+}
+
 export interface ControlSettings {
   /** `postgres://…`, or the path of an SQLite file. */
   at: string
@@ -25,6 +31,12 @@ export interface ControlSettings {
   home: string
   /** The number of restarts. */
   restarts: number
+  reloads: Reloads
+}
+
+/** Whether the address of a store is Postgres's; else it is the path of an SQLite file. */
+export function isPostgres(at: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(at)
 }
 
 /** Names of files in the folder. */
@@ -34,6 +46,11 @@ export const STORE_FILE = 'sluice.sqlite'
 export const SPOOL_FILE = 'spool.sqlite'
 export const KEPT_KEY_FILE = 'kept.key'
 export const LOCK_FILE = 'lock.sqlite'
+
+/** The messages to it after the settings. */
+export interface ToControlProcess {
+  reloads: Reloads
+}
 
 /** Its messages to the process that started it. */
 export type FromControlProcess = { ready: true; admin?: string } | { refused: string }

@@ -103,24 +103,25 @@ interface KeyOptions extends Options {
   tag?: string[]
   expires?: string
   budget?: string[]
+  limit?: string[]
   disable?: boolean
   enable?: boolean
 }
 
 /** `any` removes a limit. */
-const limitOf = (list: string[]): string[] | null => (list.includes('any') ? null : list)
+const patternsOf = (list: string[]): string[] | null => (list.includes('any') ? null : list)
 
 function fieldsOf(options: KeyOptions): Record<string, unknown> {
-  const { team, group, model, route, ip, tag, expires, budget } = options
+  const { team, group, model, route, ip, tag, expires, budget, limit } = options
   return {
     ...(team !== undefined && { team: team === 'none' ? null : team }),
     ...(group && { groups: group }),
-    ...(model && { models: limitOf(model) }),
-    ...(route && { routes: limitOf(route) }),
-    ...(ip && { ips: limitOf(ip) }),
+    ...(model && { models: patternsOf(model) }),
+    ...(route && { routes: patternsOf(route) }),
+    ...(ip && { ips: patternsOf(ip) }),
     ...(tag && { tags: tag.filter(one => one !== 'none') }),
     ...(expires !== undefined && { expires_at: moment(expires) }),
-    ...(budget && { budgets: budget.includes('none') ? null : budget.map(limit => ({ limit })) }),
+    ...standingOf({ budget, limit }),
   }
 }
 
@@ -135,6 +136,13 @@ interface TeamOptions extends Options {
 function teamFields({ note, budget, limit }: TeamOptions): Record<string, unknown> {
   return {
     ...(note !== undefined && { note: note === '' ? null : note }),
+    ...standingOf({ budget, limit }),
+  }
+}
+
+/** Limits and budgets in the admin API's form; `none` removes them. */
+function standingOf({ budget, limit }: Record<'budget' | 'limit', string[] | undefined>): Record<string, unknown> {
+  return {
     ...(limit && { limits: limit.includes('none') ? null : limitsOf(limit) }),
     ...(budget && { budgets: budget.includes('none') ? null : budget.map(one => ({ limit: one })) }),
   }
@@ -197,6 +205,26 @@ function addTeams(program: Command, command: (parent: Command, words: string, de
     })
 }
 
+/** The filters of a list of exchanges. */
+interface Filters {
+  since: string
+  key?: string
+  model?: string
+  target?: string
+  endUser?: string
+  session?: string
+  failed?: boolean
+  limit: string
+}
+
+interface InstanceView {
+  public_id: string
+  host: string
+  started_at: number
+  seen_at: number
+  config_hash: string | null
+}
+
 /** Adds the commands; each calls the local gateway unless an option names another. */
 export function addAdminCommands(program: Command): void {
   const command = (parent: Command, words: string, description: string): Command =>
@@ -216,6 +244,7 @@ export function addAdminCommands(program: Command): void {
       .option('--tag <words...>', 'tags of its exchanges in the ledger; none for no tags')
       .option('--expires <when>', 'a date, a time from now such as 30d, or never')
       .option('--budget <amounts...>', 'its budget: 1/day, with hour, day, week, month or ever; none for no own budget')
+      .option('--limit <limits...>', 'its limits: requests:60/1m, tokens:100000/1m, in_flight:4; none for no own limits')
   const path = (name: string): string => `/keys/${encodeURIComponent(name)}`
 
   const keys = program.command('keys').description('manage API keys')
@@ -324,12 +353,37 @@ export function addAdminCommands(program: Command): void {
     })
 
   const ledger = program.command('ledger').description('every exchange')
-  command(ledger, 'export', 'write rows to standard output, oldest first')
-    .addOption(new Option('--format <format>', 'csv or ndjson').choices(['csv', 'ndjson']).default('csv'))
+  command(ledger, 'export', 'write rows, or costs by day, to standard output, oldest first')
+    .addOption(
+      new Option('--format <format>', 'csv, ndjson, or focus: costs by day in the columns of FOCUS 1.0')
+        .choices(['csv', 'ndjson', 'focus'])
+        .default('csv'),
+    )
     .option('--since <time>', 'how far back, such as 24h or 30d', '30d')
     .action(async (options: Options & { format: string; since: string }) => {
       const answer = await open(options, 'GET', `/ledger/export${query({ format: options.format, from: since(options.since) })}`)
       await pipeline(answer, process.stdout, { end: false })
+    })
+  command(ledger, 'list', 'list exchanges, newest first')
+    .option('--since <time>', 'how far back, such as 24h or 7d', '7d')
+    .option('--key <name>', 'only of this key')
+    .option('--model <name>', 'only of this model')
+    .option('--target <name>', 'only of this target')
+    .option('--end-user <name>', 'only of this end user')
+    .option('--session <name>', 'only of this session')
+    .option('--failed', 'only with a status of 400 or more')
+    .option('--limit <number>', 'how many, at most 200', '50')
+    .action(async (options: Options & Filters) => {
+      const { key, model, target, endUser, session, failed, limit } = options
+      const filters = { key, model, target, end_user: endUser, session, failed, limit }
+      const found = await ask<{ exchanges: Record<string, unknown>[] }>(
+        options,
+        'GET',
+        `/exchanges${query({ from: since(options.since), ...filters })}`,
+      )
+      show(options, found, () =>
+        table(found.exchanges, ['at', 'id', 'key', 'model', 'target', 'status', 'ended', 'input', 'output', 'total_ms']),
+      )
     })
   command(ledger, 'show <id>', 'show one exchange, by the request id').action(async (id: string, options: Options) => {
     console.log(JSON.stringify(await ask(options, 'GET', `/exchanges/${encodeURIComponent(id)}`), undefined, 2))
@@ -376,6 +430,24 @@ export function addAdminCommands(program: Command): void {
       found.broken === null ? `${found.entries} entries, none changed` : `entry ${found.broken} is not what was written`,
     )
   })
+
+  command(program, 'instances', 'show the instances on the store, and the workers of the one that answers').action(
+    async (options: Options) => {
+      const found = await ask<{ instances: InstanceView[]; workers: object[] }>(options, 'GET', '/instances')
+      show(options, found, () =>
+        table(
+          found.instances.map(one => ({
+            ...one,
+            id: one.public_id,
+            started: date(one.started_at),
+            seen: date(one.seen_at),
+            config: one.config_hash,
+          })),
+          ['id', 'host', 'started', 'seen', 'config'],
+        ),
+      )
+    },
+  )
 
   const token = program.command('token').description('manage tokens of the admin API')
   command(token, 'create <name>', 'create a token; it is shown only once')

@@ -1,9 +1,10 @@
 // Imports keys of other gateways, from a dump of their table: as CSV with a header, or as a JSON list. Of a key it takes
-// the hash, name, expiry, models, addresses, group and team, but not its spending.
+// the hash, name, expiry, models, addresses, limits, group and team, but not its spending.
 
 import { createHash } from 'node:crypto'
 import { parse } from 'csv-parse/sync'
 import type { ImportedKey } from '../../control/keys/keys.js'
+import type { WrittenLimits } from '../../control/limits.js'
 import { CommandError } from './client.js'
 
 export type Source = 'litellm' | 'new-api' | 'csv'
@@ -35,6 +36,7 @@ const READERS: Readonly<Record<Source, (row: Row) => ImportedKey | undefined>> =
       last4: text(row.key_name).slice(-4),
       team: wordOf(row.team_id),
       models: models.length === 0 || models.includes('all-team-models') || models.includes('all-proxy-models') ? null : models,
+      limits: minuteLimits(row.rpm_limit, row.tpm_limit, row.max_parallel_requests),
       expires_at: timeOf(row.expires),
       disabled: isTrue(row.blocked),
     }
@@ -94,6 +96,21 @@ function list(value: unknown): string[] {
     .split(',')
     .map(one => one.trim().replace(/^"|"$/g, ''))
     .filter(Boolean)
+}
+
+/** Limits of a minute, and of requests under way; null if there are none. */
+function minuteLimits(requests: unknown, tokens: unknown, inFlight: unknown): WrittenLimits | null {
+  const [perMinute, tokensPerMinute, atOnce] = [requests, tokens, inFlight].map(value => Math.floor(Number(text(value)))) as [
+    number,
+    number,
+    number,
+  ]
+  const limits: WrittenLimits = {
+    ...(perMinute > 0 && { requests: [`${perMinute}/1m`] }),
+    ...(tokensPerMinute > 0 && { tokens: [`${tokensPerMinute}/1m`] }),
+    ...(atOnce > 0 && { in_flight: atOnce }),
+  }
+  return Object.keys(limits).length === 0 ? null : limits
 }
 
 function timeOf(value: unknown): number | null {

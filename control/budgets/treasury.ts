@@ -1,7 +1,7 @@
 // The treasury: grants money to workers in slices. The store holds each grant and its booked spending; this process
 // remembers nothing about money, so nothing is lost with it.
 
-import type { Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { MoneyAsked, MoneyGranted } from '../../engine/budgets/account.js'
 import type { Keeper } from '../store/keeper.js'
 import type { Store } from '../store/store.js'
@@ -73,7 +73,7 @@ export class Treasury {
   /** Other instances receive this like changed keys. */
   private async recallElsewhere(store: Store, account: string): Promise<void> {
     if (store.kind !== 'postgres') return
-    const [id] = await store.names.idsOf([['account', account]])
+    const [id] = await store.names.idsOf(['account'], [account])
     await store.db.transaction().execute(async trx => {
       await trx
         .insertInto('change')
@@ -125,14 +125,15 @@ export function newGrant({ have, wanted, least, left, holders }: Raise): number 
 }
 
 async function openAccount(store: Store, trx: Trx, id: string, limit: number, until: number | null): Promise<AccountTable> {
-  const known = await store.lockAccount(trx, id)
+  const [known] = await store.lockAccounts(trx, [id])
   if (known) return known
   await trx
     .insertInto('account')
     .values({ id, most: limit, out: 0, spent: 0, until, at: Date.now() })
     .onConflict(conflict => conflict.doNothing())
     .execute()
-  return (await store.lockAccount(trx, id)) as AccountTable
+  const [made] = await store.lockAccounts(trx, [id])
+  return made as AccountTable
 }
 
 function shareOf(trx: Trx, account: string, holder: string): Promise<ShareTable | undefined> {
@@ -165,6 +166,9 @@ export interface Spending {
   charge: number
 }
 
+const ACCOUNT = { id: 'text', most: 'bigint', out: 'bigint', spent: 'bigint', until: 'bigint', at: 'bigint' } as const
+const SHARE = { account: 'text', holder: 'text', instance: 'bigint', granted: 'bigint', spent: 'bigint', version: 'bigint' } as const
+
 /**
  * Books the charges of new rows in their transaction. Spending beyond the grant is granted by booking it: it is the
  * overspend, and cannot be granted again.
@@ -173,26 +177,64 @@ export async function bookSpending(store: Store, trx: Trx, instance: number, lis
   const sums = new Map<string, Map<string, number>>()
   for (const { accounts, holder, charge } of list) {
     for (const account of accounts) {
-      const holders = sums.get(account) ?? new Map<string, number>()
-      sums.set(account, holders.set(holder, (holders.get(holder) ?? 0) + charge))
+      let holders = sums.get(account)
+      if (holders === undefined) sums.set(account, (holders = new Map()))
+      holders.set(holder, (holders.get(holder) ?? 0) + charge)
     }
   }
   // Every instance locks in the same order, which prevents deadlocks.
-  for (const id of [...sums.keys()].sort()) {
-    const account = await openAccount(store, trx, id, 0, null)
-    let { out, spent: total } = account
-    for (const [holder, charge] of sums.get(id) as Map<string, number>) {
-      const known = await shareOf(trx, id, holder)
-      const spent = (known?.spent ?? 0) + charge
-      const had = known?.granted ?? 0
-      const granted = Math.max(had, spent)
-      out += granted - had
-      total += charge
-      await putShare(trx, { account: id, holder, instance: known?.instance ?? instance, granted, spent, version: known?.version ?? 0 })
+  const ids = [...sums.keys()].sort()
+  const accounts = await openAccounts(store, trx, ids)
+  const known = await sharesOf(store, trx, ids)
+  const shares: ShareTable[] = []
+  for (const account of accounts) {
+    for (const [holder, charge] of sums.get(account.id) as Map<string, number>) {
+      const share = known.get(account.id)?.get(holder) ?? { account: account.id, holder, instance, granted: 0, spent: 0, version: 0 }
+      const spent = share.spent + charge
+      const granted = Math.max(share.granted, spent)
+      account.out += granted - share.granted
+      account.spent += charge
+      shares.push({ ...share, granted, spent })
     }
-    await trx.updateTable('account').set({ out, spent: total }).where('id', '=', id).execute()
   }
+  await store.writeRows(trx, {
+    table: 'share',
+    columns: SHARE,
+    conflict: '(account, holder) do update set granted = excluded.granted, spent = excluded.spent',
+    lists: shares.map(share => [share.account, share.holder, share.instance, share.granted, share.spent, share.version]),
+  })
+  await store.writeRows(trx, {
+    table: 'account',
+    columns: ACCOUNT,
+    conflict: '(id) do update set out = excluded.out, spent = excluded.spent',
+    lists: accounts.map(({ id, most, out, spent, until, at }) => [id, most, out, spent, until, at]),
+  })
 }
+
+/** Locks accounts, and makes those that do not exist: first all that are missing, so that no instance makes one while it holds a lock. */
+async function openAccounts(store: Store, trx: Trx, ids: readonly string[]): Promise<AccountTable[]> {
+  const { rows } = await sql<{ id: string }>`select account.id from ${listed(store, ids)} join account on account.id = ${LISTED}`.execute(
+    trx,
+  )
+  if (rows.length < ids.length) {
+    const existing = new Set(rows.map(row => row.id))
+    const lists = ids.filter(id => !existing.has(id)).map(id => [id, 0, 0, 0, null, Date.now()])
+    await store.writeRows(trx, { table: 'account', columns: ACCOUNT, conflict: 'do nothing', lists })
+  }
+  return store.lockAccounts(trx, ids)
+}
+
+/** The shares of accounts, by account and holder. */
+async function sharesOf(store: Store, trx: Trx, ids: readonly string[]): Promise<Map<string, Map<string, ShareTable>>> {
+  const { rows } = await sql<ShareTable>`select share.* from ${listed(store, ids)} join share on share.account = ${LISTED}`.execute(trx)
+  const shares = new Map<string, Map<string, ShareTable>>(ids.map(id => [id, new Map()]))
+  for (const share of rows) shares.get(share.account)?.set(share.holder, share)
+  return shares
+}
+
+const listed = (store: Store, ids: readonly string[]): RawBuilder<unknown> =>
+  sql`${store.elementsOf(JSON.stringify(ids.map(id => [id])))} as list`
+const LISTED = sql<string>`list.value->>0`
 
 /** Releases the unspent grants of holders that have ended. */
 export async function release(store: Store, holders: readonly string[]): Promise<void> {
@@ -205,7 +247,7 @@ export async function release(store: Store, holders: readonly string[]): Promise
       .execute()
     for (const { account: id } of shares)
       await store.db.transaction().execute(async trx => {
-        const account = await store.lockAccount(trx, id)
+        const [account] = await store.lockAccounts(trx, [id])
         const share = await shareOf(trx, id, holder)
         if (account === undefined || share === undefined) return
         await putShare(trx, { ...share, granted: share.spent })

@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely'
 import type { WrittenBudget } from '../../engine/budgets/definition.js'
 import { type Actor, type Bound, write } from '../audit.js'
 import { writtenBudgets } from '../budgets/written.js'
+import { limitsColumn, type WrittenLimits, writtenLimits } from '../limits.js'
 import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable, Tables } from '../store/tables.js'
@@ -20,6 +21,8 @@ export interface KeyFields {
   ips: string[] | null
   tags: string[]
   expires_at: number | null
+  /** Null: no limits of its own. */
+  limits: WrittenLimits | null
   /** Null: no budgets of its own. */
   budgets: WrittenBudget[] | null
 }
@@ -53,6 +56,7 @@ const DEFAULTS: Omit<KeyFields, 'name'> = {
   ips: null,
   tags: [],
   expires_at: null,
+  limits: null,
   budgets: null,
 }
 
@@ -112,6 +116,7 @@ function columnsOf(fields: KeyFields): Pick<KeyTable, keyof KeyFields> {
     ips: text(fields.ips),
     tags: JSON.stringify(fields.tags),
     expires_at: fields.expires_at,
+    limits: limitsColumn(fields.limits),
     budgets: fields.budgets === null || fields.budgets.length === 0 ? null : JSON.stringify(fields.budgets),
   }
 }
@@ -137,6 +142,7 @@ function viewOf(row: Row, secrets: KeyView['secrets']): KeyView {
     ips: listOf(row.ips) ?? null,
     tags: listOf(row.tags) ?? [],
     expires_at: row.expires_at,
+    limits: writtenLimits(row.limits),
     budgets: writtenBudgets(row.budgets),
     state: row.state,
     version: row.version,

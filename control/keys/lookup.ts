@@ -3,11 +3,11 @@
 import { rateLimitsIn } from '../../engine/limits/rate-text.js'
 import type { KeyConfig } from '../../engine/snapshot/config.js'
 import { configOf as budgetOf, writtenBudgets } from '../budgets/written.js'
+import { writtenLimits } from '../limits.js'
 import type { Spool } from '../spool.js'
 import type { Keeper } from '../store/keeper.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable, TeamTable } from '../store/tables.js'
-import { writtenLimits } from '../teams/limits.js'
 
 export interface LookupOptions {
   keeper: Keeper
@@ -71,7 +71,7 @@ interface Found extends Omit<KeyTable, 'id'>, Record<'team_limits' | 'team_budge
 
 function configOf(row: Found, sha256: string): KeyConfig {
   const expiries = [row.expires_at, row.secret_expires_at].filter(time => time !== null)
-  const budgets = writtenBudgets(row.budgets)
+  const [limits, budgets] = [writtenLimits(row.limits), writtenBudgets(row.budgets)]
   const [teamLimits, teamBudgets] = [writtenLimits(row.team_limits), writtenBudgets(row.team_budgets)]
   const [models, routes, ips] = [listOf(row.models), listOf(row.routes), listOf(row.ips)]
   return {
@@ -85,6 +85,7 @@ function configOf(row: Found, sha256: string): KeyConfig {
     ...(models && { models }),
     ...(routes && { routes }),
     ...(ips && { ips }),
+    ...(limits && { rateLimits: rateLimitsIn(limits) }),
     ...(budgets && { budgets: budgets.map(budgetOf) }),
     ...(teamLimits && { teamLimits: rateLimitsIn(teamLimits) }),
     ...(teamBudgets && { teamBudgets: teamBudgets.map(budgetOf) }),

@@ -163,7 +163,8 @@ async function withTexts(store: Store, rows: readonly UsageRow[], by: readonly B
   })
 }
 
-async function textsOf({ db }: Store, ids: readonly (number | null)[]): Promise<Map<number, string>> {
+/** The texts of ids. */
+export async function textsOf({ db }: Store, ids: readonly (number | null)[]): Promise<Map<number, string>> {
   const wanted = [...new Set(ids)].filter((id): id is number => id !== null && id !== 0)
   const texts = new Map<number, string>()
   for (let index = 0; index < wanted.length; index += 500) {

@@ -45,6 +45,10 @@ export interface ExchangeRecord {
   /** Milliseconds from its beginning. */
   firstByte?: number | undefined
   firstToken?: number | undefined
+  /** Milliseconds of the last call to its first bytes, of the longest silence in a stream, and of waiting for slots. */
+  upstream?: number | undefined
+  gap?: number | undefined
+  queued?: number | undefined
   total: number
   bytesIn: number
   bytesOut: number
@@ -113,6 +117,9 @@ export function readBatch(batch: Batch, names: readonly string[], worker?: strin
       attempts: next(),
       firstByte: known(),
       firstToken: known(),
+      upstream: known(),
+      gap: known(),
+      queued: known(),
       total: next(),
       bytesIn: next(),
       bytesOut: next(),

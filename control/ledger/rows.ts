@@ -46,29 +46,29 @@ type TextOf = (record: ExchangeRecord, price: Price | undefined) => string | und
 type NamedColumn = keyof typeof NAMED
 
 const NAMED_COLUMNS = Object.keys(NAMED) as NamedColumn[]
+const KINDS = NAMED_COLUMNS.map(column => NAMED[column][0])
+const TEXTS = NAMED_COLUMNS.map((column): TextOf => NAMED[column][1])
+/** The accounts of an exchange are the gateway's own text. */
+const PURSE = NAMED_COLUMNS.indexOf('purse')
 
 /** Makes rows of records; names that are new are added to the store. */
 export async function rowsOf(records: readonly ExchangeRecord[], store: Store, pricing: Pricing): Promise<Entry[]> {
   const prices = records.map(pricing)
-  const texts: (readonly [NameKind, string] | undefined)[] = []
-  records.forEach((record, index) => {
-    for (const column of NAMED_COLUMNS) texts.push(namedText(column, record, prices[index]))
-  })
-  const ids = await store.names.idsOf(texts)
-  let place = 0
+  const texts: (string | undefined)[] = []
+  for (const [index, record] of records.entries())
+    for (const [place, textOf] of TEXTS.entries()) texts.push(cut(textOf(record, prices[index]), place))
+  const ids = await store.names.idsOf(KINDS, texts)
   return records.map((record, index) => {
     const names = {} as Record<NamedColumn, number | null>
-    for (const column of NAMED_COLUMNS) names[column] = ids[place++] as number | null
+    for (const [place, column] of NAMED_COLUMNS.entries()) names[column] = ids[index * NAMED_COLUMNS.length + place] as number | null
     return { row: rowOf(record, names, prices[index]), detail: detailOf(record), spending: spendingOf(record) }
   })
 }
 
-/** A text in a column, cut if a client may have chosen it. */
-function namedText(column: NamedColumn, record: ExchangeRecord, price: Price | undefined): readonly [NameKind, string] | undefined {
-  const [kind, textOf] = NAMED[column]
-  const text = textOf(record, price)
+/** A text in a column, cut if a client may have chosen it; undefined for an empty one. */
+function cut(text: string | undefined, place: number): string | undefined {
   if (text === undefined || text === '') return undefined
-  return [kind, column === 'purse' ? text : text.slice(0, LONGEST)]
+  return text.length <= LONGEST || place === PURSE ? text : text.slice(0, LONGEST)
 }
 
 function rowOf(record: ExchangeRecord, names: Record<NamedColumn, number | null>, price: Price | undefined): LedgerTable {
@@ -138,66 +138,93 @@ type Column = (typeof ROLLUPS)[Rollup][number]
 
 const NAMES = Object.keys(ROLLUPS) as Rollup[]
 
+/** Rows with the same names in the same hour. */
+interface Group {
+  /** The values of `PLACES`. */
+  places: readonly number[]
+  sums: Sums
+}
+
+/** The columns that rollups are grouped by. */
+const PLACES = [
+  'hour',
+  'day',
+  'part',
+  'key',
+  'team',
+  'grp',
+  'end_user',
+  'tags',
+  'model',
+  'target',
+  'route',
+  'region',
+] as const satisfies Column[]
+const BY = Object.fromEntries(
+  NAMES.map(name => [name, ROLLUPS[name].map((column: Column) => (PLACES as readonly Column[]).indexOf(column))]),
+) as Record<Rollup, number[]>
+
 /** The sums that rows add to each rollup: lists of the columns that it is grouped by and its sums, in the order of their keys. */
 export function sumsOf(rows: readonly LedgerTable[], part: number): Record<Rollup, number[][]> {
-  const all = Object.fromEntries(NAMES.map(name => [name, new Map<string, number[]>()])) as Record<Rollup, Map<string, number[]>>
+  // Most exchanges of a moment have their names in common: they are added up before all rollups are.
+  const groups = [...groupsOf(rows, part).values()]
+  return Object.fromEntries(NAMES.map(name => [name, listsOf(groups, BY[name])])) as Record<Rollup, number[][]>
+}
+
+function groupsOf(rows: readonly LedgerTable[], part: number): Map<string, Group> {
+  const groups = new Map<string, Group>()
   for (const row of rows) {
-    const places: Record<Column, number> = {
-      hour: Math.floor(row.at / HOUR),
-      day: Math.floor(row.at / DAY),
-      part,
-      key: row.key ?? 0,
-      team: row.team ?? 0,
-      grp: row.grp ?? 0,
-      end_user: row.end_user ?? 0,
-      tags: row.tags ?? 0,
-      model: row.model ?? 0,
-      target: row.target ?? 0,
-      route: row.route ?? 0,
-      region: row.region ?? 0,
-    }
-    const sums = sumsOfRow(row)
-    for (const name of NAMES) add(all[name], ROLLUPS[name], places, sums)
+    const hour = Math.floor(row.at / HOUR)
+    const key = `${hour},${row.key},${row.team},${row.grp},${row.end_user},${row.tags},${row.model},${row.target},${row.route},${row.region}`
+    let group = groups.get(key)
+    if (group === undefined) groups.set(key, (group = { places: placesOf(row, hour, part), sums: { ...NO_SUMS } }))
+    addRow(group.sums, row)
   }
-  return Object.fromEntries(NAMES.map(name => [name, sorted(all[name], ROLLUPS[name].length)])) as Record<Rollup, number[][]>
+  return groups
 }
 
-function sorted(map: Map<string, number[]>, width: number): number[][] {
-  return [...map.values()].sort((left, right) => {
-    for (let index = 0; index < width; index++) {
-      const difference = (left[index] as number) - (right[index] as number)
-      if (difference !== 0) return difference
-    }
-    return 0
-  })
+function placesOf(row: LedgerTable, hour: number, part: number): number[] {
+  const { key, team, grp, end_user, tags, model, target, route, region } = row
+  const day = Math.floor(row.at / DAY)
+  return [hour, day, part, key ?? 0, team ?? 0, grp ?? 0, end_user ?? 0, tags ?? 0, model ?? 0, target ?? 0, route ?? 0, region ?? 0]
 }
 
-function sumsOfRow(row: LedgerTable): number[] {
-  const sums: Sums = {
-    n: 1,
-    failures: row.status >= 400 ? 1 : 0,
-    partial: row.ended >= PARTIAL ? 1 : 0,
-    input: row.input ?? 0,
-    output: row.output ?? 0,
-    cached: row.cached ?? 0,
-    cache_write: row.cache_write ?? 0,
-    reasoning: row.reasoning ?? 0,
-    cost: row.cost ?? 0,
-    charge: row.charge ?? 0,
-    unpriced: row.cost === null && (row.input !== null || row.output !== null) ? 1 : 0,
-    ms_sum: row.total_ms,
-  }
-  return SUMS.map(name => sums[name])
+const NO_SUMS = Object.fromEntries(SUMS.map(name => [name, 0])) as unknown as Sums
+
+function addRow(sums: Sums, row: LedgerTable): void {
+  sums.n++
+  if (row.status >= 400) sums.failures++
+  if (row.ended >= PARTIAL) sums.partial++
+  sums.input += row.input ?? 0
+  sums.output += row.output ?? 0
+  sums.cached += row.cached ?? 0
+  sums.cache_write += row.cache_write ?? 0
+  sums.reasoning += row.reasoning ?? 0
+  sums.cost += row.cost ?? 0
+  sums.charge += row.charge ?? 0
+  if (row.cost === null && (row.input !== null || row.output !== null)) sums.unpriced++
+  sums.ms_sum += row.total_ms
 }
 
-function add(map: Map<string, number[]>, by: readonly Column[], places: Record<Column, number>, sums: readonly number[]): void {
-  let key = ''
-  for (const column of by) key += `${places[column]},`
-  const known = map.get(key)
-  if (known === undefined) {
-    map.set(key, [...by.map(column => places[column]), ...sums])
-    return
+/** The groups in the order of some places, those that are equal there as one. */
+function listsOf(groups: readonly Group[], by: readonly number[]): number[][] {
+  const lists: number[][] = []
+  let last: Group | undefined
+  for (const group of [...groups].sort((left, right) => compare(left, right, by))) {
+    const sums = SUMS.map(name => group.sums[name])
+    if (last !== undefined && compare(last, group, by) === 0) {
+      const list = lists.at(-1) as number[]
+      for (const [index, sum] of sums.entries()) list[by.length + index] = (list[by.length + index] as number) + sum
+    } else lists.push([...by.map(place => group.places[place] as number), ...sums])
+    last = group
   }
-  for (let index = 0; index < sums.length; index++)
-    known[by.length + index] = (known[by.length + index] as number) + (sums[index] as number)
+  return lists
+}
+
+function compare(left: Group, right: Group, by: readonly number[]): number {
+  for (const place of by) {
+    const difference = (left.places[place] as number) - (right.places[place] as number)
+    if (difference !== 0) return difference
+  }
+  return 0
 }

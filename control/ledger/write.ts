@@ -2,6 +2,7 @@
 
 import type { Transaction } from 'kysely'
 import { LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
+import type { Rows } from '../store/engine.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Tables } from '../store/tables.js'
 import { type Entry, sumsOf } from './rows.js'
@@ -24,8 +25,7 @@ export async function writeEntries(
   // Every instance locks in the same order, which prevents deadlocks.
   const sorted = [...entries].sort((left, right) => (left.row.id < right.row.id ? -1 : 1))
   return store.db.transaction().execute(async trx => {
-    const lists = sorted.map(({ row }) => COLUMNS.map(name => row[name]))
-    const ids = await store.writeRows(trx, { table: 'ledger', columns: LEDGER, conflict: 'do nothing', lists })
+    const ids = await store.writeRows(trx, { table: 'ledger', conflict: 'do nothing', ...valuesOf(sorted) })
     const fresh = sorted.filter(entry => ids.has(entry.row.id))
     const details = fresh.flatMap(({ row, detail }) => (detail === undefined ? [] : [[row.id, detail]]))
     if (details.length > 0) await store.writeRows(trx, { table: 'detail', columns: DETAIL, conflict: 'do nothing', lists: details })
@@ -35,6 +35,15 @@ export async function writeEntries(
     for (const book of bookings) await book(trx, freshRows, fresh)
     return freshRows
   })
+}
+
+/** The columns that any of the rows has a value in, and their values: each costs as much when it is null. */
+function valuesOf(entries: readonly Entry[]): Pick<Rows, 'columns' | 'lists'> {
+  const used = COLUMNS.filter(name => entries.some(({ row }) => row[name] !== null))
+  return {
+    columns: Object.fromEntries(used.map(name => [name, LEDGER[name]])),
+    lists: entries.map(({ row }) => used.map(name => row[name])),
+  }
 }
 
 async function addUp(trx: Transaction<Tables>, store: Store, table: keyof typeof ROLLUPS, lists: number[][]): Promise<void> {

@@ -24,8 +24,8 @@ export interface Engine {
    * happens to an existing row, and with `do nothing` the result leaves it out.
    */
   writeRows(trx: Transaction<Tables>, rows: Rows): Promise<Set<unknown>>
-  /** Locks the account for all instances until the transaction ends. */
-  lockAccount(trx: Transaction<Tables>, id: string): Promise<AccountTable | undefined>
+  /** Locks existing accounts, in the order of their ids, for all instances until the transaction ends. */
+  lockAccounts(trx: Transaction<Tables>, ids: readonly string[]): Promise<AccountTable[]>
   /** Takes the global turn of writes until the transaction ends. */
   lockWrites(trx: Transaction<Tables>): Promise<void>
   /** Runs when another instance may have written to `change`. */

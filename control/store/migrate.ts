@@ -12,6 +12,7 @@ import { dayTeam } from './migrations/0007-day-team.js'
 import { pivots } from './migrations/0008-pivots.js'
 import { hourModel } from './migrations/0009-hour-model.js'
 import { dayTags } from './migrations/0010-day-tags.js'
+import { keyLimits } from './migrations/0011-key-limits.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0001-first': first,
@@ -24,6 +25,7 @@ const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0008-pivots': pivots,
   '0009-hour-model': hourModel,
   '0010-day-tags': dayTags,
+  '0011-key-limits': keyLimits,
 }
 
 /** A schema that this code cannot use, as a sentence for the operator. */

@@ -4,7 +4,7 @@ import { Kysely, PostgresDialect, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 import type { Kind } from './columns.js'
 import type { Engine, Rows } from './engine.js'
-import type { Tables } from './tables.js'
+import type { AccountTable, Tables } from './tables.js'
 
 const CONNECTIONS = 8
 /** Milliseconds. */
@@ -68,7 +68,12 @@ export function openPostgres(url: string): Engine {
     lockWrites: async trx => {
       await sql`select pg_advisory_xact_lock(${WRITE_LOCK})`.execute(trx)
     },
-    lockAccount: (trx, id) => trx.selectFrom('account').selectAll().where('id', '=', id).forUpdate().executeTakeFirst(),
+    lockAccounts: async (trx, ids) => {
+      const { rows } = await sql<AccountTable>`select * from account where id = any(${[...ids]}::text[]) order by id for update`.execute(
+        trx,
+      )
+      return rows
+    },
     notifyChange: async trx => {
       await sql`select pg_notify(${CHANNEL}, '')`.execute(trx)
     },

@@ -4,7 +4,7 @@ import { chmodSync } from 'node:fs'
 import { DatabaseSync, type StatementSyncInstance } from '@photostructure/sqlite'
 import { Kysely, type RawBuilder, type SqliteDatabase, SqliteDialect, type SqliteStatement, sql } from 'kysely'
 import type { Engine } from './engine.js'
-import type { Tables } from './tables.js'
+import type { AccountTable, Tables } from './tables.js'
 
 /** Cached compiled statements: a store has few queries, each used often. */
 const MOST_STATEMENTS = 256
@@ -76,7 +76,11 @@ export function openSqlite(path: string): Engine {
     elementsOf: (json): RawBuilder<unknown> => sql`json_each(${json})`,
     // The only connection serialises transactions, and no other process writes.
     lockWrites: async () => undefined,
-    lockAccount: (trx, id) => trx.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirst(),
+    lockAccounts: async (trx, ids) => {
+      const { rows } =
+        await sql<AccountTable>`select * from account where id in (select value from json_each(${JSON.stringify(ids)}))`.execute(trx)
+      return rows
+    },
     onChange: async () => ({ close: async () => undefined }),
     notifyChange: async () => undefined,
   }

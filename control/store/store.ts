@@ -1,6 +1,7 @@
 // The store: keys, ledger, rollups, audit. SQLite without any set-up, Postgres for several instances; the queries are the
 // same.
 
+import { isPostgres } from '../settings.js'
 import type { Engine } from './engine.js'
 import { migrate } from './migrate.js'
 import { createNames, type Names } from './names.js'
@@ -17,10 +18,6 @@ export interface StoreOptions {
   at: string
   /** Whether to update the schema; false only checks it. */
   mayMigrate: boolean
-}
-
-export function isPostgres(at: string): boolean {
-  return /^postgres(?:ql)?:\/\//.test(at)
 }
 
 /** Opens a database; only its own driver is loaded. */

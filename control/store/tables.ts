@@ -21,6 +21,8 @@ export interface KeyTable {
   ips: string | null
   tags: string
   expires_at: number | null
+  /** Its own limits, as JSON in the written form. */
+  limits: string | null
   /** A JSON list of budgets in the engine's form. */
   budgets: string | null
   state: 'active' | 'disabled' | 'revoked'

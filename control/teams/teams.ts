@@ -6,10 +6,10 @@ import type { WrittenBudget } from '../../engine/budgets/definition.js'
 import { type Actor, write } from '../audit.js'
 import { writtenBudgets } from '../budgets/written.js'
 import { newPublicId } from '../keys/secret.js'
+import { limitsColumn, type WrittenLimits, writtenLimits } from '../limits.js'
 import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'
 import type { Tables, TeamTable } from '../store/tables.js'
-import { type WrittenLimits, writtenLimits } from './limits.js'
 
 /** The limits and budgets of a team. Null means no limit. */
 export interface TeamFields {
@@ -147,7 +147,7 @@ function columnsOf({ name, note, limits, budgets }: TeamFields): Pick<TeamTable,
   return {
     name,
     note,
-    limits: limits === null || Object.keys(limits).length === 0 ? null : JSON.stringify(limits),
+    limits: limitsColumn(limits),
     budgets: budgets === null || budgets.length === 0 ? null : JSON.stringify(budgets),
   }
 }

@@ -1,6 +1,7 @@
 // The state of targets and upstreams in this process, by name. A reload keeps the state, so an ejected target stays
 // ejected, and a slot returns to the counter that it was taken from.
 
+import { now } from '../core/deadlines.js'
 import { Concurrency, type ConcurrencyConfig } from './concurrency.js'
 import { Health, type HealthConfig } from './health.js'
 import { Latency } from './latency.js'
@@ -34,6 +35,15 @@ export class Balance {
     return health
   }
 
+  /** The targets that are ejected or on trial. */
+  aside(): { target: string; isOnTrial: boolean }[] {
+    const time = now()
+    const found: { target: string; isOnTrial: boolean }[] = []
+    for (const [target, { ejectedUntil }] of this.healths.all())
+      if (ejectedUntil !== 0) found.push({ target, isOnTrial: ejectedUntil <= time })
+    return found
+  }
+
   concurrency(upstream: string, config: ConcurrencyConfig | undefined): Concurrency {
     const concurrency = this.concurrencies.get(upstream, () => new Concurrency(upstream, config))
     concurrency.configure(config)
@@ -65,6 +75,10 @@ class Named<Thing> {
 
   begin(): void {
     this.linked = new Map()
+  }
+
+  all(): Iterable<[string, Thing]> {
+    return this.known
   }
 
   end(isDone: boolean): void {

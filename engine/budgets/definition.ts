@@ -47,5 +47,7 @@ export function windowOf({ every, zone }: BudgetConfig): string {
 
 /** `1.5 USD a day`. */
 export function wordsOf({ limit, every }: BudgetConfig, currency: string): string {
-  return `${limit / NANO} ${currency} ${every === 'ever' ? 'for good' : every === 'hour' ? 'an hour' : `a ${every}`}`
+  // Without an exponent, however little it is.
+  const amount = (limit / NANO).toFixed(9).replace(/\.?0+$/, '')
+  return `${amount} ${currency} ${every === 'ever' ? 'for good' : every === 'hour' ? 'an hour' : `a ${every}`}`
 }

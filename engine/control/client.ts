@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
 import type { MoneyAsked, MoneyGranted, Treasury } from '../budgets/account.js'
 import type { BudgetGauge, Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
@@ -49,8 +49,19 @@ export type Question = {
   [Name in keyof Questions]: { type: 'ask'; ask: number; name: Name; asked: Questions[Name]['asked'] }
 }[keyof Questions]
 
+/** What only the program around this connection knows. */
+export interface Condition {
+  /** Clients' sockets that are open, and the bytes that bodies of requests hold. */
+  sockets: number
+  bodyBytes: number
+  /** The targets that are ejected or on trial. */
+  aside: { target: string; isOnTrial: boolean }[]
+  /** Whether the process that counts limits for several answers; undefined: this process counts alone. */
+  isStateUp: boolean | undefined
+}
+
 /** The state of a worker. Bytes, and milliseconds. */
-export interface Gauges {
+export interface Gauges extends Condition {
   inFlight: number
   streams: number
   records: number
@@ -59,6 +70,9 @@ export interface Gauges {
   loopDelay99: number
   residentBytes: number
   cpuMicroseconds: number
+  gcMilliseconds: number
+  /** The requests under way of each target that has any. */
+  busy: [target: string, inFlight: number][]
   /** The budgets that metrics report. */
   budgets: BudgetGauge[]
 }
@@ -69,6 +83,7 @@ export interface ControlOptions extends KeyCacheOptions {
   config: string
   /** Exchanges under way. */
   live(): Iterable<Exchange>
+  condition(): Condition
 }
 
 /** Milliseconds. */
@@ -141,12 +156,17 @@ export class ControlClient implements Store, Treasury {
   /** Exchanges under way that the control process knows of, and when they were last reported. */
   private readonly open = new Map<string, number>()
   private readonly delay = monitorEventLoopDelay({ resolution: 20 })
+  private gcMilliseconds = 0
+  private readonly collections = new PerformanceObserver(list => {
+    for (const { duration } of list.getEntries()) this.gcMilliseconds += duration
+  })
   private readonly ticker: NodeJS.Timeout
   private whenIdle: (() => void) | undefined
 
   constructor(private readonly options: ControlOptions) {
     this.cache = new KeyCache(sha256 => this.lookUp(sha256), options)
     this.delay.enable()
+    this.collections.observe({ entryTypes: ['gc'] })
     this.ticker = setInterval(() => this.tick(), GAUGE)
     this.ticker.unref()
     this.connect()
@@ -317,6 +337,7 @@ export class ControlClient implements Store, Treasury {
     if (!this.isConnected) return
     const time = now()
     let [inFlight, streams] = [0, 0]
+    const busy = new Map<string, number>()
     let batch = new OpenBatch()
     const leave = (): void => {
       if (batch.ids.length === 0) return
@@ -326,7 +347,9 @@ export class ControlClient implements Store, Treasury {
     }
     for (const exchange of this.options.live()) {
       inFlight++
-      if (exchange.log.isStream) streams++
+      const { isStream, target } = exchange.log
+      if (isStream) streams++
+      if (target !== undefined) busy.set(target, (busy.get(target) ?? 0) + 1)
       if (time - exchange.began < OPEN_AFTER || time - (this.open.get(exchange.id) ?? Number.NEGATIVE_INFINITY) < OPEN_AGAIN) continue
       this.open.set(exchange.id, time)
       writeRecord(batch, exchange, time - exchange.began, this.names)
@@ -349,6 +372,9 @@ export class ControlClient implements Store, Treasury {
         loopDelay99: this.delay.percentile(99) / 1e6,
         residentBytes: process.memoryUsage.rss(),
         cpuMicroseconds: user + system,
+        gcMilliseconds: this.gcMilliseconds,
+        busy: [...busy],
+        ...this.options.condition(),
         budgets: this.budgets?.gauges(Date.now()) ?? [],
       },
     })
@@ -429,6 +455,7 @@ export class ControlClient implements Store, Treasury {
   async close(): Promise<void> {
     clearInterval(this.ticker)
     this.delay.disable()
+    this.collections.disconnect()
     this.leave()
     if (this.unacknowledged.size > 0)
       await new Promise<void>(done => {

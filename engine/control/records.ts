@@ -38,6 +38,9 @@ export const PLACES = [
   'attempts',
   'first_byte',
   'first_token',
+  'upstream',
+  'gap',
+  'queued',
   'total',
   'bytes_in',
   'bytes_out',
@@ -168,6 +171,10 @@ export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number,
   to[at++] = log.attempts
   to[at++] = orNaN(log.firstByte)
   to[at++] = orNaN(log.firstToken)
+  const { call } = log
+  to[at++] = call === undefined || call.firstAt === 0 ? Number.NaN : call.firstAt - call.began
+  to[at++] = call === undefined || !log.isStream ? Number.NaN : call.gap
+  to[at++] = orNaN(log.queued)
   to[at++] = total
   to[at++] = log.bytesIn
   to[at++] = log.bytesOut

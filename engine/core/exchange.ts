@@ -93,6 +93,8 @@ export interface Call {
   readonly connectedAt: number
   readonly headersAt: number
   readonly firstAt: number
+  /** The longest silence in a stream so far: milliseconds. */
+  readonly gap: number
   /** The response header with the provider's id of the request. */
   readonly idHeader: string
   header(name: string): string | undefined
@@ -162,6 +164,8 @@ export interface LogEntry {
   /** A copy of a client's request, whose answer nobody receives. */
   isMirror?: boolean
   attempts: number
+  /** Milliseconds that it waited for slots of targets; undefined: none. */
+  queued?: number
   /** Milliseconds from the beginning to the first bytes of the answer, and to the first event with content. */
   firstByte?: number
   firstToken?: number

@@ -40,6 +40,8 @@ export interface Server {
   port: number
   /** Exchanges under way. */
   live(): Exchange[]
+  /** Clients' sockets that are open, and the bytes that bodies of requests hold. */
+  held(): { sockets: number; bodyBytes: number }
   /**
    * Reports itself as not ready but serves for `drain` milliseconds; then stops accepting, waits up to `grace` milliseconds
    * for the exchanges under way, and ends the rest.
@@ -54,6 +56,7 @@ interface Running {
   spare: SpareCork
   memory: BodyMemory
   connections: number
+  sockets: number
   isDraining: boolean
   isClosing: boolean
 }
@@ -72,6 +75,7 @@ export function serve(options: ServerOptions): Promise<Server> {
     spare: new SpareCork(),
     memory: { most: options.bodies, held: 0 },
     connections: 0,
+    sockets: 0,
     isDraining: false,
     isClosing: false,
   }
@@ -83,12 +87,16 @@ export function serve(options: ServerOptions): Promise<Server> {
     idleTimeout: DEAD_AFTER,
     sendPingsAutomatically: true,
     upgrade: (res, req, context) => acceptSocket(res, req, context, running),
-    open: ws => ws.getUserData().relay.begin(clientSocket(ws)),
+    open: ws => {
+      running.sockets++
+      ws.getUserData().relay.begin(clientSocket(ws))
+    },
     message: (ws, message, isBinary) => ws.getUserData().relay.fromClient(Buffer.from(new Uint8Array(message)), isBinary),
     drain: ws => ws.getUserData().relay.clientDrained(),
     close: (ws, code, message) => {
       // The filter does not report the close of a connection that became a socket.
       running.connections--
+      running.sockets--
       ws.getUserData().relay.clientClosed(code, Buffer.from(message).toString('utf8'))
     },
   })
@@ -104,6 +112,7 @@ export function serve(options: ServerOptions): Promise<Server> {
         host: options.host,
         port: uws.us_socket_local_port(socket),
         live: () => running.live.all(),
+        held: () => ({ sockets: running.sockets, bodyBytes: running.memory.held }),
         close(grace, drain) {
           closed ??= close(app, socket, running, grace, drain)
           return closed

@@ -183,7 +183,15 @@ function enterTarget(
   const { concurrency } = target
   if (concurrency === undefined || concurrency.enter()) return takeOf(target, request)
   if (!mayWait) return CROWDED
-  return concurrency.wait(request.exchange).then(() => takeOf(target, request), asGatewayError)
+  const { log } = request.exchange
+  const began = now()
+  const noted = (): void => {
+    log.queued = (log.queued ?? 0) + now() - began
+  }
+  return concurrency
+    .wait(request.exchange)
+    .finally(noted)
+    .then(() => takeOf(target, request), asGatewayError)
 }
 
 /** Takes what the request needs of the target's limits and budgets; leaves the slot if there is too little. */

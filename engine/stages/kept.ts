@@ -81,14 +81,19 @@ async function itemsOf(body: Body, { keep, choice, exchange, store }: Restoring)
   const asked = store.ask('items', { caller: exchange.log.key ?? '', ids, isAwaited: isOurs })
   const answers = await (isOurs ? asked : asked.catch(() => []))
   if (answers === null) throw tooLong(keep)
-  if (answers.length === 0) return undefined
   const items: Record<string, Json> = Object.create(null)
   for (const answer of answers)
     for (const item of outputOf(keep, answer)) {
       const id = memberAt(item, [keep.itemId])
       if (typeof id === 'string') items[id] = item
     }
-  return items
+  const missing = ids.find(id => items[id] === undefined)
+  if (missing !== undefined && choice.bindings.every(binding => binding.keepsHere)) throw unknownItem(missing)
+  return answers.length === 0 ? undefined : items
+}
+
+function unknownItem(id: string): GatewayError {
+  return new GatewayError('not_found', `No kept item of yours has the id '${id}'.`, { code: 'not_found' })
 }
 
 function outputOf(keep: KeepRule, { answer }: KeptAnswer): Json[] {

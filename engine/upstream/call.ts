@@ -103,6 +103,9 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   headersAt = 0
   readonly idHeader: string
   firstAt = 0
+  gap = 0
+  /** When the last bytes of a stream came, or it was resumed. */
+  private lastAt = 0
   private rawHeaders: RawHeaders = []
   due: number
   slot = -1
@@ -202,7 +205,12 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   onData(chunk: Buffer): boolean {
     if (this.isOver) return true
     if (this.firstAt === 0) this.firstAt = now()
-    if (this.phase === 'idle' && !this.isPaused) this.due = Math.min(now() + this.limits.idle, this.total)
+    if (this.phase === 'idle' && !this.isPaused) {
+      const time = now()
+      if (time - this.lastAt > this.gap) this.gap = time - this.lastAt
+      this.lastAt = time
+      this.due = Math.min(time + this.limits.idle, this.total)
+    }
     if (this.receiver && !this.waiting) this.receiver.data(chunk)
     else this.waiting?.push(chunk)
     return !this.isPaused
@@ -277,6 +285,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   resume(): void {
     if (!this.isPaused || this.isOver) return
     this.isPaused = false
+    this.lastAt = now()
     this.arm(this.limits.idle)
     this.unpause?.()
   }
@@ -302,6 +311,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
 
   startIdle(): void {
     this.phase = 'idle'
+    this.lastAt = now()
     if (!this.isOver) this.arm(this.limits.idle)
   }
 }

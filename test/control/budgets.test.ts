@@ -127,9 +127,9 @@ describe('a key with a budget', () => {
   })
 
   test('that is too small for a request: it is refused before any call', async () => {
-    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'small', budgets: [{ limit: '0.000001/ever' }] })
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'small', budgets: [{ limit: '0.0000001/ever' }] })
     const response = await ask(gateway.url, body.secret, 'sim', { stream: true })
-    expect(response.status).toBe(429)
+    expect([response.status, (await bodyOf(response)).error.message]).toEqual([429, expect.stringContaining(': 0.0000001 USD for good')])
     expect((await gateway.admin('POST', '/keys', { name: 'wrong', budgets: [{ limit: '1/fortnight' }] })).status).toBe(422)
     expect((await gateway.admin('POST', '/keys', { name: 'wrong', budgets: [{ limit: '1/day', zone: 'Europe/Bonn' }] })).status).toBe(422)
     expect((await gateway.admin('POST', '/keys', { name: 'wrong', budgets: [{ limit: '1/day' }, { limit: '2/day' }] })).status).toBe(422)
@@ -254,6 +254,26 @@ describe('budgets of gateway.yaml', () => {
       all => (all['key:using/week/Asia/Kathmandu']?.spent ?? 0) > 0,
     )
     expect(accounts['group:warned/day']?.spent).toBeGreaterThan(1_000)
+  })
+
+  test.each([
+    ['chat', '/v1/chat/completions', { model: 'sim', messages: [{ role: 'user', content: 'x' }], max_tokens: 9 }],
+    ['messages', '/v1/messages', { model: 'sim', messages: [{ role: 'user', content: 'x' }], max_tokens: 9 }],
+    ['responses', '/v1/responses', { model: 'sim', input: 'x', max_output_tokens: 16 }],
+    ['generate', '/v1beta/models/sim:generateContent', { contents: [{ role: 'user', parts: [{ text: 'x' }] }] }],
+  ])('clients of %s are told of the other model, whole and streamed', async (name, path, body) => {
+    for (const stream of [false, true]) {
+      const place = name === 'generate' && stream ? path.replace('generateContent', 'streamGenerateContent?alt=sse') : path
+      const response = await fetch(gateway.url + place, {
+        method: 'POST',
+        headers: { authorization: 'Bearer key-using', 'content-type': 'application/json' },
+        body: JSON.stringify({ ...body, ...(stream && name !== 'generate' && { stream }) }),
+      })
+      const told = ['x-sluice-model', 'x-sluice-budget'].map(header => response.headers.get(header))
+      expect([response.status, ...told]).toEqual([200, 'cheap', 'key:using/week/Asia/Kathmandu is spent'])
+      expect(response.headers.get('content-type')).toMatch(stream ? /^text\/event-stream/ : /^application\/json/)
+      await response.text()
+    }
   })
 
   test('a model that is used in place of another counts in its own budget; there is no third', async () => {

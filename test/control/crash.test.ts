@@ -48,6 +48,9 @@ describe('kill -9', () => {
     const gateway = await stage.start()
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'loaded' })
     const running = load(gateway, body.secret)
+    // No stream is lost with it, either.
+    const stream = await ask(gateway.url, FILE_KEY, 'sim-200-20ms', { stream: true })
+    const text = stream.text()
     for (let round = 0; round < 3; round++) {
       const before = running.answered.size
       await until(
@@ -71,8 +74,9 @@ describe('kill -9', () => {
       await untilAnswered(gateway)
     }
     await running.stop()
-    // Three questions of the file's key, too.
-    const count = running.answered.size + 3
+    expect((await text).trimEnd().endsWith('data: [DONE]')).toBe(true)
+    // Three questions and a stream of the file's key, too.
+    const count = running.answered.size + 4
     const found = await until(
       () => verified(gateway),
       one => one.rows >= count,

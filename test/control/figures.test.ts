@@ -97,6 +97,38 @@ describe('metrics', () => {
   })
 })
 
+test('the ledger is exported as CSV, as lines of JSON, and with the names of FOCUS', async () => {
+  const exported = async (format: string): Promise<string[]> => {
+    const { code, out, err } = await gateway.command('ledger', 'export', '--format', format)
+    expect([code, err]).toEqual([0, ''])
+    return out.split(/\r?\n/)
+  }
+  const [csv, ndjson, focus] = [await exported('csv'), await exported('ndjson'), await exported('focus')]
+  expect(csv[0]).toMatch(/^id,at,key,team,group,/)
+  expect([csv.length - 1, ndjson.length]).toEqual([211, 211])
+  expect(JSON.parse(ndjson[3] as string)).toMatchObject({ end_user: 'from-header', tags: ['a', 'b'] })
+  expect(focus[0]).toMatch(/^BilledCost,BillingAccountId,BillingAccountName,BillingCurrency,/)
+  const requests = (focus[0] as string).split(',').indexOf('x_Requests') - (focus[0] as string).split(',').length
+  const sum = focus.slice(1).reduce((all, line) => all + Number(line.split(',').at(requests)), 0)
+  expect(sum).toBe(211)
+})
+
+test('commands list exchanges by what is asked, and instances', async () => {
+  const lines = async (...words: string[]): Promise<string[]> => {
+    const { code, out, err } = await gateway.command(...words)
+    expect([code, err]).toEqual([0, ''])
+    return out.split('\n')
+  }
+  expect((await lines('ledger', 'list', '--limit', '3')).length).toBe(4)
+  const [head, ...rows] = await lines('ledger', 'list', '--end-user', 'from-header', '--session', 'run-7', '--key', 'file')
+  expect(head).toMatch(/^at +id +key +model +target +status/)
+  expect(rows).toEqual([expect.stringMatching(/^\S+Z +[0-9a-f]{32} +file +sim +up\/sim +200 +ok /)])
+  expect((await lines('ledger', 'list', '--failed', '--model', 'sim-error-500')).length).toBe(2)
+  const instances = await lines('instances')
+  expect(instances[0]).toMatch(/^id +host +started +seen +config$/)
+  expect(instances.length).toBe(2)
+})
+
 test('the holder of a key sees what it is and may', async () => {
   const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'own', team: 'red', models: ['sim-2*'], tags: ['t'] })
   const response = await fetch(`${gateway.url}/v1/key`, { headers: { authorization: `Bearer ${body.secret}` } })

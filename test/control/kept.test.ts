@@ -147,7 +147,10 @@ test('only the key that made a response can retrieve it', async () => {
     param: 'previous_response_id',
   })
   const item = { type: 'item_reference' as const, id: made.output[0]?.id as string }
-  await expect(other.responses.create({ model: 'm', input: [item] })).rejects.toMatchObject({ status: 400 })
+  await expect(other.responses.create({ model: 'm', input: [item] })).rejects.toMatchObject({
+    status: 404,
+    message: expect.stringContaining(`No kept item of yours has the id '${item.id}'.`),
+  })
   expect((await client.responses.create({ model: 'm', input: [item, { role: 'user', content: 'x' }] })).status).toBe('completed')
   expect((await client.responses.retrieve(made.id)).id).toBe(made.id)
 })

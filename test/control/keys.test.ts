@@ -126,6 +126,28 @@ describe('a key', () => {
   })
 })
 
+test('has limits of its own, which change at once and count in the place of `key_limits`', async () => {
+  const limited = await stage.start({ key_limits: { requests: '100/1h' } })
+  const made = await limited.command('keys', 'create', 'limited', '--limit', 'requests:2/1h', 'in_flight:4')
+  expect(made.err).toBe('')
+  const statuses: number[] = []
+  for (let count = 0; count < 3; count++) statuses.push((await ask(limited.url, made.out)).status)
+  expect(statuses).toEqual([200, 200, 429])
+  const shown = (): Promise<{ limits: { of: string; counts: string; limit: number }[] }> =>
+    fetch(`${limited.url}/v1/key`, { headers: { authorization: `Bearer ${made.out}` } }).then(response => response.json()) as never
+  expect((await shown()).limits.map(one => [one.of, one.counts, one.limit])).toEqual([
+    ['this API key', 'requests', 2],
+    ['this API key', 'in_flight', 4],
+  ])
+  expect(JSON.parse((await limited.command('keys', 'show', 'limited')).out).limits).toEqual({ requests: ['2/1h'], in_flight: 4 })
+  expect((await limited.command('keys', 'set', 'limited', '--limit', 'none')).code).toBe(0)
+  expect((await ask(limited.url, made.out)).status).toBe(200)
+  expect((await shown()).limits.map(one => [one.counts, one.limit])).toEqual([['requests', 100]])
+  const twice = await limited.admin<{ field: string }>('PATCH', '/keys/limited', { limits: { requests: ['1/1h', '2/60m'] } })
+  expect([twice.status, twice.body.field]).toEqual([422, 'limits'])
+  await limited.stop()
+})
+
 test('counts in the limits of its groups', async () => {
   const limited = await stage.start({ groups: { few: { limits: { requests: '2/1h' } } } })
   const { body } = await limited.admin<{ secret: string }>('POST', '/keys', { name: 'one-of-few', groups: ['default', 'few'] })
@@ -151,7 +173,17 @@ test('keys of other gateways are taken from their dumps', async () => {
     [
       'litellm',
       JSON.stringify([
-        { token: sha256, key_name: 'sk-...0001', key_alias: 'prod key', models: ['sim'], expires: null, team_id: 'core', blocked: false },
+        {
+          token: sha256,
+          key_name: 'sk-...0001',
+          key_alias: 'prod key',
+          models: ['sim'],
+          expires: null,
+          team_id: 'core',
+          blocked: false,
+          rpm_limit: 60,
+          tpm_limit: null,
+        },
       ]),
     ],
     [
@@ -168,7 +200,11 @@ test('keys of other gateways are taken from their dumps', async () => {
   }
   for (const key of [first, `sk-${second}`, third]) expect((await ask(gateway.url, key)).status).toBe(200)
   expect((await ask(gateway.url, first, 'sim-20-20ms')).status).toBe(403)
-  expect(JSON.parse((await gateway.command('keys', 'show', 'prod-key')).out)).toMatchObject({ team: 'core', models: ['sim'] })
+  expect(JSON.parse((await gateway.command('keys', 'show', 'prod-key')).out)).toMatchObject({
+    team: 'core',
+    models: ['sim'],
+    limits: { requests: ['60/1m'] },
+  })
 })
 
 describe('the admin API', () => {
@@ -182,7 +218,7 @@ describe('the admin API', () => {
     expect((await gateway.admin('GET', '/nowhere')).status).toBe(404)
   })
 
-  test('writes every change into an audit log that shows tampering, without a secret', async () => {
+  test('writes every change into an audit log, without a secret', async () => {
     const secret = await make('audited')
     await gateway.admin('PATCH', '/keys/audited', { team: 'green' })
     const { body } = await gateway.admin<{

@@ -6,11 +6,13 @@ import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import type { Kysely } from 'kysely'
 import { expect, test } from 'vitest'
+import type * as FocusModule from '../../control/ledger/focus.js'
 import type * as QueriesModule from '../../control/ledger/queries.js'
 import type { ExchangeRecord } from '../../control/ledger/record.js'
 import type * as RowsModule from '../../control/ledger/rows.js'
 import type * as WriteModule from '../../control/ledger/write.js'
 import type * as ColumnsModule from '../../control/store/columns.js'
+import type { Engine } from '../../control/store/engine.js'
 import type * as MigrateModule from '../../control/store/migrate.js'
 import type * as PeriodsModule from '../../control/store/periods.js'
 import type * as PostgresModule from '../../control/store/postgres.js'
@@ -23,6 +25,7 @@ const { writeEntries } = (await import(built('control/ledger/write.js'))) as typ
 const { usage, listExchanges, showExchange, exportRows, verifyLedger } = (await import(
   built('control/ledger/queries.js')
 )) as typeof QueriesModule
+const { focusLines } = (await import(built('control/ledger/focus.js'))) as typeof FocusModule
 const { DAY, ROLLUPS, SUMS } = (await import(built('control/store/columns.js'))) as typeof ColumnsModule
 const { migratorOf } = (await import(built('control/store/migrate.js'))) as typeof MigrateModule
 const { createPeriods } = (await import(built('control/store/periods.js'))) as typeof PeriodsModule
@@ -195,6 +198,64 @@ onEachEngine(make => {
     await store.close()
   })
 
+  test('costs by day have the columns of FOCUS, also where rows have been deleted', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    const day = Date.parse('2026-10-31T12:00:00Z')
+    await add(store, [
+      record(day, { tags: '["a","b"]', region: 'eu' }),
+      record(day + 1, { tags: '["a","b"]', region: 'eu', input: 3 }),
+      record(day + 2, { model: 'm2', target: 'down/m2', team: undefined }),
+      record(day + DAY),
+    ])
+    await add(store, [record(day + 3, { tags: '["a","b"]', region: 'eu' })], 1)
+    await store.db.deleteFrom('ledger').execute()
+    const lines: Record<string, unknown>[] = []
+    for await (const page of focusLines(store, { from: day, to: day + DAY / 2 }, 'USD')) lines.push(...page)
+    expect(lines.map(line => line.ResourceId)).toEqual(['down/m2', 'up/m1'])
+    expect(lines[1]).toEqual({
+      BilledCost: 0.000_003,
+      BillingAccountId: 'up',
+      BillingAccountName: 'up',
+      BillingCurrency: 'USD',
+      BillingPeriodStart: '2026-10-01T00:00:00Z',
+      BillingPeriodEnd: '2026-11-01T00:00:00Z',
+      ChargeCategory: 'Usage',
+      ChargeClass: null,
+      ChargeDescription: 'm1 at up/m1',
+      ChargeFrequency: 'Usage-Based',
+      ChargePeriodStart: '2026-10-31T00:00:00Z',
+      ChargePeriodEnd: '2026-11-01T00:00:00Z',
+      ConsumedQuantity: 38,
+      ConsumedUnit: 'Tokens',
+      ContractedCost: 0.000_003,
+      EffectiveCost: 0.000_003,
+      InvoiceIssuerName: 'up',
+      ListCost: null,
+      ProviderName: 'up',
+      PublisherName: 'up',
+      RegionId: 'eu',
+      ResourceId: 'up/m1',
+      ResourceName: 'm1',
+      ResourceType: 'Model',
+      ServiceCategory: 'AI and Machine Learning',
+      ServiceName: 'chat',
+      SkuId: 'up/m1',
+      SubAccountId: 'red',
+      SubAccountName: 'red',
+      Tags: '{"a":true,"b":true}',
+      x_Key: 'k1',
+      x_Group: 'default',
+      x_Requests: 3,
+      x_UnpricedRequests: 0,
+      x_InputTokens: 23,
+      x_OutputTokens: 15,
+      x_Charge: 0.000_004_5,
+    })
+    // A missing price is not 0.
+    expect(lines[0]).toMatchObject({ BilledCost: null, x_Charge: null, x_UnpricedRequests: 1, SubAccountId: null, Tags: null })
+    await store.close()
+  })
+
   test('every meter has its place, and what a price depended on', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const at = Date.now()
@@ -283,9 +344,14 @@ onEachEngine(make => {
 
   test('a store of every earlier version is brought up to date, and what it had counted stays', async () => {
     const day = Math.floor(Date.now() / DAY) - 3
-    for (const step of ['0004-bound-tokens', '0006-teams', '0007-day-team']) {
+    const engineAt = (at: string): Engine => (at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at))
+    const newest = engineAt(await make())
+    const steps = (await migratorOf(newest).getMigrations()).map(one => one.name)
+    await newest.db.destroy()
+    expect(steps.length).toBeGreaterThan(10)
+    for (const step of steps.slice(0, -1)) {
       const at = await make()
-      const engine = at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at)
+      const engine = engineAt(at)
       const { error } = await migratorOf(engine).migrateTo(step)
       expect(error).toBeUndefined()
       // A row of the ledger, which its rollups contain; and rollups of a day whose rows have been deleted.
@@ -306,39 +372,20 @@ onEachEngine(make => {
         .insertInto('ledger')
         .values({ ...known, id: old.id, key, model, input: 10, output: 5, cost: 1_000, charge: 1_500 })
         .execute()
-      const sums = {
-        ...Object.fromEntries(SUMS.map(name => [name, 0])),
-        n: 1,
-        input: 10,
-        output: 5,
-        cost: 1_000,
-        charge: 1_500,
-        ms_sum: 12,
-      }
-      const [now, before] = [
-        { ...sums, part: 0 },
-        { ...sums, part: 3, n: 7 },
-      ]
-      await db
-        .insertInto('hour')
-        .values({ ...now, hour: day * 24, key, model, target: 0 })
-        .execute()
-      for (const [when, figures] of [
-        [day, now],
-        [day - 100, before],
-      ] as const) {
+      const sums: Record<string, unknown> = { n: 1, input: 10, output: 5, cost: 1_000, charge: 1_500, ms_sum: 12, key, model }
+      // Whatever rollups that version had, with whatever columns.
+      for (const { name, columns } of await engine.db.introspection.getTables()) {
+        if (!/^(hour|day)/.test(name)) continue
+        const row = Object.fromEntries(columns.map(column => [column.name, sums[column.name] ?? 0]))
+        const time = name.startsWith('hour') ? 'hour' : 'day'
         await db
-          .insertInto('day_key')
-          .values({ ...figures, day: when, key, model })
+          .insertInto(name)
+          .values({ ...row, [time]: time === 'hour' ? day * 24 : day })
           .execute()
-        await db
-          .insertInto('day_model')
-          .values({ ...figures, day: when, grp: 0, model, target: 0 })
-          .execute()
-        if (step === '0007-day-team')
+        if (time === 'day')
           await db
-            .insertInto('day_team')
-            .values({ ...figures, day: when, team: 0, grp: 0, model, route: 0 })
+            .insertInto(name)
+            .values({ ...row, day: day - 100, part: 3, n: 7 })
             .execute()
       }
       await engine.db.destroy()

@@ -5,14 +5,14 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type * as TreasuryModule from '../../control/budgets/treasury.js'
 import type { Keeper } from '../../control/store/keeper.js'
 import type * as AccountModule from '../../engine/budgets/account.js'
 import type * as BudgetsModule from '../../engine/budgets/budgets.js'
 import type * as HoldModule from '../../engine/budgets/hold.js'
 import type * as WindowModule from '../../engine/budgets/window.js'
-import { openStore, type Store } from './stores.js'
+import { onEachEngine, openStore, type Store } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { Account } = (await import(built('engine/budgets/account.js'))) as typeof AccountModule
@@ -298,14 +298,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-describe('conservation', () => {
+onEachEngine((make, kind) => {
   let store: Store
   beforeAll(async () => {
-    store = await openStore({ at: ':memory:', mayMigrate: true })
+    store = await openStore({ at: await make(), mayMigrate: true })
   })
   afterAll(() => store?.close())
 
-  test('holds after each step, whatever is lost, doubled or dies', async () => {
+  test('conservation holds after each step, whatever is lost, doubled or dies', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 0, max: 300 }),
@@ -337,7 +337,8 @@ describe('conservation', () => {
             expect([id, out]).toEqual([id, spent])
         },
       ),
-      { numRuns: 300 },
+      // Every step is some questions of the server.
+      { numRuns: kind === 'postgres' ? 20 : 300 },
     )
   })
 

@@ -6,11 +6,12 @@ import { pathToFileURL } from 'node:url'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type * as AccountsModule from '../../control/budgets/accounts.js'
+import type * as NamesModule from '../../control/store/names.js'
 import { onEachEngine, openStore } from './stores.js'
 
-const { spentOf } = (await import(
-  pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'control/budgets/accounts.js')).href
-)) as typeof AccountsModule
+const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
+const { spentOf } = (await import(built('control/budgets/accounts.js'))) as typeof AccountsModule
+const { createNames } = (await import(built('control/store/names.js'))) as typeof NamesModule
 
 onEachEngine((make, kind) => {
   test('the schema is made once, and is there the next time', async () => {
@@ -37,14 +38,27 @@ onEachEngine((make, kind) => {
     // A file of SQLite has one process; of Postgres any number may come at once.
     const open = () => openStore({ at, mayMigrate: true })
     const stores = kind === 'postgres' ? await Promise.all([open(), open()]) : [await open(), await open()]
-    const words = Array.from({ length: 50 }, (_, index) => ['model', `m${index % 25}`] as const)
-    const ids = await Promise.all(stores.map(store => store.names.idsOf([...words, undefined])))
+    const words = Array.from({ length: 50 }, (_, index) => `m${index % 25}`)
+    const ids = await Promise.all(stores.map(store => store.names.idsOf(['model'], [...words, undefined])))
     expect(ids[0]).toEqual(ids[1])
     expect(new Set(ids[0]).size).toBe(26)
     expect(ids[0]?.at(-1)).toBeNull()
     expect(await stores[0]?.names.find('model', 'm3')).toBe(ids[0]?.[3])
     expect(await stores[0]?.names.find('target', 'm3')).toBeUndefined()
     await Promise.all(stores.map(store => store.close()))
+  })
+
+  test('a name keeps its id, although more are in use than are cached', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    const names = createNames(store, 10)
+    const words = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `s${from + index}`)
+    const first = await names.idsOf(['session'], words(0, 8))
+    const all = await names.idsOf(['session'], words(0, 30))
+    expect(all.slice(0, 8)).toEqual(first)
+    expect(all).not.toContain(null)
+    expect(new Set(all).size).toBe(30)
+    expect(await names.idsOf(['session'], words(0, 30))).toEqual(all)
+    await store.close()
   })
 
   test('old days go as a whole, young ones stay', async () => {

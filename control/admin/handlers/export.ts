@@ -4,9 +4,9 @@ import { EXPORTED, type ExchangeView } from '../../ledger/queries.js'
 
 type Pages = AsyncIterable<ExchangeView[]>
 
-export async function* csvOf(pages: Pages): AsyncGenerator<string> {
-  yield `${EXPORTED.join(',')}\r\n`
-  for await (const page of pages) yield page.map(row => `${EXPORTED.map(name => fieldOf(row[name])).join(',')}\r\n`).join('')
+export async function* csvOf(pages: Pages, columns = EXPORTED): AsyncGenerator<string> {
+  yield `${columns.join(',')}\r\n`
+  for await (const page of pages) yield page.map(row => `${columns.map(name => fieldOf(row[name])).join(',')}\r\n`).join('')
 }
 
 /** A field of CSV. A text that a spreadsheet would take for a formula is escaped. */

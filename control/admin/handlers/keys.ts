@@ -16,6 +16,7 @@ import {
   setKey,
   showKey,
 } from '../../keys/keys.js'
+import { checkLimits } from '../../limits.js'
 import { Problem } from '../../problem.js'
 import { bodyOf, type Call, type Handlers, nameOf, type PageQuery, type Publish, queryOf, versionOf } from './handler.js'
 
@@ -62,10 +63,11 @@ export const keyHandlers = (published: Publish): Handlers => ({
   },
 })
 
-/** Throws if an address range or a budget is invalid. */
-function checkFields({ ips, budgets }: Partial<Pick<KeyFields, 'ips' | 'budgets'>>): void {
+/** Throws if an address range, a limit or a budget is invalid. */
+function checkFields({ ips, limits, budgets }: Partial<Pick<KeyFields, 'ips' | 'limits' | 'budgets'>>): void {
   for (const range of ips ?? [])
     if (!isAddressRange(range)) throw new Problem(422, 'ips', `${range} is neither an IP address nor a range of addresses.`, 'ips')
+  checkLimits(limits)
   checkBudgets(budgets)
 }
 

@@ -2,6 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { listAccounts } from '../../budgets/accounts.js'
+import { FOCUS_COLUMNS, focusLines } from '../../ledger/focus.js'
 import { type By, type ExchangeQuery, exportRows, listExchanges, showExchange, usage, verifyLedger } from '../../ledger/queries.js'
 import { Problem } from '../../problem.js'
 import { DAY } from '../../store/columns.js'
@@ -33,11 +34,16 @@ export const ledgerHandlers = (currency: string): Handlers => ({
     return found
   },
   'ledger.export': call => {
-    const query = queryOf<RangeQuery & { format: 'csv' | 'ndjson' }>(call)
-    const rows = exportRows(call.store, rangeOf(query))
-    const isCsv = query.format === 'csv'
-    call.reply.type(isCsv ? 'text/csv; charset=utf-8' : 'application/x-ndjson')
-    return call.reply.send(Readable.from(isCsv ? csvOf(rows) : ndjsonOf(rows)))
+    const { format, ...query } = queryOf<RangeQuery & { format: 'csv' | 'ndjson' | 'focus' }>(call)
+    const range = rangeOf(query)
+    call.reply.type(format === 'ndjson' ? 'application/x-ndjson' : 'text/csv; charset=utf-8')
+    const text =
+      format === 'focus'
+        ? csvOf(focusLines(call.store, range, currency), FOCUS_COLUMNS)
+        : format === 'csv'
+          ? csvOf(exportRows(call.store, range))
+          : ndjsonOf(exportRows(call.store, range))
+    return call.reply.send(Readable.from(text))
   },
   'ledger.verify': ({ store }) => verifyLedger(store),
 })

@@ -2,8 +2,8 @@
 
 import type { Actor } from '../../audit.js'
 import { checkBudgets } from '../../budgets/written.js'
+import { checkLimits } from '../../limits.js'
 import { Problem } from '../../problem.js'
-import { checkLimits } from '../../teams/limits.js'
 import { createTeam, listTeams, setTeam, showTeam, type TeamFields, type TeamPatch } from '../../teams/teams.js'
 import { bodyOf, type Handlers, nameOf, type PageQuery, type Publish, queryOf, versionOf } from './handler.js'
 

@@ -1,7 +1,7 @@
 // Limits in the store, in their written form: `{ requests: ['60/1m'], in_flight: 4 }`.
 
-import { sameWindows } from '../../engine/limits/rate-text.js'
-import { Problem } from '../problem.js'
+import { sameWindows } from '../engine/limits/rate-text.js'
+import { Problem } from './problem.js'
 
 export interface WrittenLimits {
   requests?: string[]
@@ -14,6 +14,11 @@ export interface WrittenLimits {
 /** The limits in a column; null if there are none. */
 export function writtenLimits(text: string | null): WrittenLimits | null {
   return text === null ? null : (JSON.parse(text) as WrittenLimits)
+}
+
+/** The column of limits; null if there are none. */
+export function limitsColumn(limits: WrittenLimits | null): string | null {
+  return limits === null || Object.keys(limits).length === 0 ? null : JSON.stringify(limits)
 }
 
 /** Throws if two of one kind have the same window. */

@@ -1,0 +1,61 @@
+// The audit log: entries that were changed, removed or put in the place of others are found.
+
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import type * as AuditModule from '../../control/audit.js'
+import { onEachEngine, openStore, type Store } from './stores.js'
+
+const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
+const { verifyAudit, write } = (await import(built('control/audit.js'))) as typeof AuditModule
+
+const ACTOR = { name: 'owner', via: 'socket', role: 'owner' } as const
+
+async function written(at: string): Promise<Store> {
+  const store = await openStore({ at, mayMigrate: true })
+  for (let index = 1; index <= 5; index++)
+    await write(store, ACTOR, 'keys.set', async () => ({
+      result: undefined,
+      subject: `key_${index}`,
+      before: { n: index },
+      after: { n: index + 1 },
+    }))
+  return store
+}
+
+onEachEngine(make => {
+  test('a changed byte is found in every column', async () => {
+    const store = await written(await make())
+    expect(await verifyAudit(store)).toEqual({ entries: 5, broken: null })
+    const entry = (await store.db.selectFrom('audit').selectAll().where('seq', '=', 3).executeTakeFirstOrThrow()) as unknown as Record<
+      string,
+      string | number
+    >
+    for (const [column, value] of Object.entries(entry)) {
+      if (column === 'seq') continue
+      const changed = typeof value === 'number' ? value + 1 : `${value.slice(0, 1) === 'x' ? 'y' : 'x'}${value.slice(1)}`
+      const put = (one: string | number): Promise<unknown> =>
+        sql`update audit set ${sql.ref(column)} = ${one} where seq = 3`.execute(store.db)
+      await put(changed)
+      expect([column, (await verifyAudit(store)).broken]).toEqual([column, 3])
+      await put(value)
+    }
+    expect(await verifyAudit(store)).toEqual({ entries: 5, broken: null })
+    await store.close()
+  })
+
+  test('so is a removed entry, and one that took the number of another', async () => {
+    const store = await written(await make())
+    await store.db.deleteFrom('audit').where('seq', '=', 2).execute()
+    expect((await verifyAudit(store)).broken).toBe(2)
+    for (const seq of [3, 4, 5])
+      await store.db
+        .updateTable('audit')
+        .set({ seq: seq - 1 })
+        .where('seq', '=', seq)
+        .execute()
+    expect((await verifyAudit(store)).broken).toBe(2)
+    await store.close()
+  })
+})
