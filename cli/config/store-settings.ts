@@ -37,9 +37,9 @@ export function storeSettings(
   const written = typeof store === 'string' ? { at: store } : store
   const pointer: Pointer = typeof store === 'string' ? ['store'] : ['store', 'at']
   const data = resolve(folder, written.folder ?? 'data')
-  const place = written.at ?? 'sqlite'
-  const at = place === 'sqlite' ? join(data, STORE_FILE) : (secret(place, pointer) ?? '')
-  if (place.startsWith('$') && at !== '' && !/^(sqlite$|postgres(ql)?:\/\/)/.test(at))
+  const where = written.at ?? 'sqlite'
+  const at = where === 'sqlite' ? join(data, STORE_FILE) : (secret(where, pointer) ?? '')
+  if (where.startsWith('$') && at !== '' && !/^(sqlite$|postgres(ql)?:\/\/)/.test(at))
     find(
       pointer,
       'store/at',

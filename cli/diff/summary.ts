@@ -117,8 +117,8 @@ function addServed(meaning: Meaning, { snapshot, gateway }: Prepared, project: P
       routes[`${route.methods.join(',') || 'any'} ${one} (${route.name})`] = { told, ...(isFirst && { written: written.get(route.name) }) }
     }
   for (const [name, { provider, base, limits: deadlines, rateLimits }] of Object.entries(gateway.upstreams)) {
-    const doors = Object.keys(snapshot.plan.providers[provider]?.speaks ?? {})
-    upstreams[name] = { told: `${provider}${base === undefined ? '' : ` at ${base}`}, speaks ${doors.join(', ')}` }
+    const endpoints = Object.keys(snapshot.plan.providers[provider]?.speaks ?? {})
+    upstreams[name] = { told: `${provider}${base === undefined ? '' : ` at ${base}`}, speaks ${endpoints.join(', ')}` }
     if (deadlines ?? rateLimits)
       limits[`upstream ${name}`] = {
         told: [deadlines && deadlinesText(deadlines), rateLimits && ratesText(rateLimits)].filter(Boolean).join(', '),
@@ -157,7 +157,7 @@ function addWritten(meaning: Meaning, file: GatewayData, root: Schema | undefine
   for (const [name, { provider, base, limits, ...rest }] of Object.entries(upstreams))
     Object.assign(meaning.upstreams[name] ?? {}, { written: rest, grammar: of('upstream') })
   for (const [name, { targets, price, limits, ...rest }] of Object.entries(models)) {
-    // Targets are told by their names, since their places say nothing.
+    // Targets are told by their names, since their order in the list says nothing.
     const told = { ...rest, ...Object.fromEntries(targets.map(target => [nameOf(target, name), parametersOf(target)])) }
     Object.assign(meaning.models[name] ?? {}, { written: told, grammar: ofModel })
   }

@@ -83,7 +83,8 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, known: Kn
   const { plan } = snapshot
   const found = snapshot.router({
     ...given,
-    hasKeyIn: places => options.key !== undefined || presentedKey(places, plan.keyLocations, given.headers, given.query) !== undefined,
+    hasKeyIn: locations =>
+      options.key !== undefined || presentedKey(locations, plan.keyLocations, given.headers, given.query) !== undefined,
   })
   if (found?.kind !== 'route') {
     into.refused = found

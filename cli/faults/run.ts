@@ -65,8 +65,8 @@ export async function runCases(cases: readonly Case[], told?: (result: Result) =
   } finally {
     await upstream.stop()
   }
-  const place = new Map(cases.map((one, index) => [one.id, index]))
-  return results.sort((one, other) => (place.get(one.case.id) ?? 0) - (place.get(other.case.id) ?? 0))
+  const order = new Map(cases.map((one, index) => [one.id, index]))
+  return results.sort((one, other) => (order.get(one.case.id) ?? 0) - (order.get(other.case.id) ?? 0))
 }
 
 const SOUND: Scenario = { name: 'sound', title: 'no fault', first: [{}] }

@@ -125,8 +125,8 @@ function read(match: Match, type: string, body: Buffer, validate: Validate | und
 /** Forms and queries hold only text. */
 export function asksForStream(dialect: Dialect, input: unknown, query: Record<string, string>): boolean {
   if (dialect.flag === undefined) return false
-  const [place, ...steps] = dialect.flag.member.split('.')
-  const value = (place === 'query' ? query[steps.join('.')] : member(input, steps)) ?? dialect.flag.default
+  const [part, ...steps] = dialect.flag.member.split('.')
+  const value = (part === 'query' ? query[steps.join('.')] : member(input, steps)) ?? dialect.flag.default
   return value === true || value === 'true'
 }
 
@@ -145,11 +145,11 @@ function parsed(dialect: Dialect, body: Buffer, type: string): unknown {
   }
 }
 
-/** The model's name, from the dialect's place; '' if the dialect has none. */
+/** The model's name, from where the dialect has it; '' if the dialect has none. */
 function nameOf({ dialect, variables, query }: Match, input: unknown): string | undefined {
   if (dialect.model === undefined) return ''
-  const [place, ...steps] = dialect.model.split('.')
-  const name = place === 'path' ? variables.model : place === 'query' ? query[steps.join('.')] : member(input, steps)
+  const [part, ...steps] = dialect.model.split('.')
+  const name = part === 'path' ? variables.model : part === 'query' ? query[steps.join('.')] : member(input, steps)
   return typeof name === 'string' ? name : undefined
 }
 

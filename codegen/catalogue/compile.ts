@@ -4,7 +4,7 @@ import type { CatalogueEntry, ModelFacts } from '../../engine/plan.js'
 import { fits, weightOf } from '../../engine/snapshot/catalogue.js'
 import type { Finding } from '../read/findings.js'
 import { useOneOf } from '../read/suggest.js'
-import type { Place } from '../read/yaml.js'
+import type { SourcePosition } from '../read/yaml.js'
 import type { ModelData } from './data.js'
 import type { CatalogueFile } from './read.js'
 
@@ -21,7 +21,7 @@ interface Entry {
   data: ModelData
   file: CatalogueFile
   match: string[]
-  place: Place
+  position: SourcePosition
 }
 
 /** The entries, in the order of the files. Adds a finding for each unknown name and each pattern that conflicts with another. */
@@ -33,7 +33,7 @@ export function compileCatalogue(files: readonly CatalogueFile[], known: Known):
         data: data ?? {},
         file,
         match: [...new Set([name, ...(data?.match ?? [])])],
-        place: file.entryAt(name),
+        position: file.entryAt(name),
       }),
     ),
   )
@@ -47,13 +47,13 @@ export function compileCatalogue(files: readonly CatalogueFile[], known: Known):
   )
   return all
     .filter(entry => !replaced.has(entry))
-    .map(({ name, data, file, match, place }) => ({
-      at: `${place.file}:${place.line}`,
+    .map(({ name, data, file, match, position }) => ({
+      at: `${position.file}:${position.line}`,
       name,
       match,
       ...(file.data.providers && { providers: file.data.providers }),
       layer: file.layer,
-      facts: likeOf({ name, data, file, match, place }, all, []),
+      facts: likeOf({ name, data, file, match, position }, all, []),
     }))
 }
 
@@ -101,11 +101,11 @@ function meet(left: Entry, right: Entry): boolean {
 function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { providers, dialects, findings }: Known): void {
   const exact = new Set(all.flatMap(({ match }) => match.filter(name => !name.includes('*'))))
   for (const { data, document } of files) {
-    data.confirmed?.forEach(({ models }, place) => {
+    data.confirmed?.forEach(({ models }, number) => {
       models.forEach((name, index) => {
         if (!exact.has(name))
           findings.push({
-            ...document.at(['confirmed', place, 'models', index]),
+            ...document.at(['confirmed', number, 'models', index]),
             rule: 'names/model',
             detail: `no entry is named ${name}`,
             remedy: 'name one of models/ as it is written there',
@@ -189,13 +189,13 @@ function checkShadows(all: readonly Entry[], names: readonly string[], findings:
         const isSame = one.pattern === other.pattern
         const name = isSame ? one.pattern : names.find(known => fits(one.pattern, known) && fits(other.pattern, known))
         if (name === undefined || (!isSame && !disagree(one.entry.data, other.entry.data))) continue
-        const place = `${other.entry.place.file}:${other.entry.place.line}`
+        const where = `${other.entry.position.file}:${other.entry.position.line}`
         findings.push({
-          ...placeOf(one.entry, one.pattern),
+          ...positionOf(one.entry, one.pattern),
           rule: 'models/shadow',
           detail: isSame
-            ? `${other.entry.name} has the pattern ${one.pattern}, too (${place})`
-            : `${one.pattern} and ${other.pattern} (${place}) both match ${name}, and neither is more specific`,
+            ? `${other.entry.name} has the pattern ${one.pattern}, too (${where})`
+            : `${one.pattern} and ${other.pattern} (${where}) both match ${name}, and neither is more specific`,
           remedy: isSame ? 'keep it at one of them' : 'write one of them with more letters',
         })
       }
@@ -203,9 +203,9 @@ function checkShadows(all: readonly Entry[], names: readonly string[], findings:
   }
 }
 
-function placeOf(entry: Entry, pattern: string): Place {
+function positionOf(entry: Entry, pattern: string): SourcePosition {
   const index = entry.data.match?.indexOf(pattern) ?? -1
-  return index < 0 || entry.name === pattern ? entry.place : entry.file.document.at(['models', entry.name, 'match', index])
+  return index < 0 || entry.name === pattern ? entry.position : entry.file.document.at(['models', entry.name, 'match', index])
 }
 
 /** Whether two entries state different values of one fact. */

@@ -26,8 +26,8 @@ export function checkPrices(files: readonly CatalogueFile[], findings: Finding[]
           })
         last = prices.from
         checkRow(prices, at)
-        prices.when?.forEach((exception, place) => {
-          const where = [...at, 'when', place]
+        prices.when?.forEach((exception, number) => {
+          const where = [...at, 'when', number]
           checkRow(exception, where)
           if (!Object.keys(exception).some(name => CONDITIONS.has(name)))
             findings.push({

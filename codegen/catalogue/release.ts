@@ -22,7 +22,7 @@ export function releaseOf(project: Reading, document: YamlDocument): CatalogueRe
 const DEPTH = { models: 3, traits: 4, other: 1 }
 
 /**
- * Takes out of a file what this gateway does not know, because it was written for a newer one, and returns the places. A
+ * Takes out of a file what this gateway does not know, because it was written for a newer one, and returns the paths of what it took. A
  * fact is left out as a whole: half of a price would be a wrong one.
  */
 export function leaveOut(project: Reading, document: YamlDocument): string[] {

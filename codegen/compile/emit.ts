@@ -173,7 +173,7 @@ function keysOf(whole: Node, module: Module, sight: Sight, depth = 0): readonly 
     const lists = pairs ? [pairs.map(([key]) => key)] : (merged ?? []).map(item => keysOf(item, module, sight, depth + 1))
     if (lists.some(list => list === undefined)) return undefined
     const keys = lists.flatMap(list => list as string[])
-    return new Set(keys).size === keys.length && !keys.some(isPlace) ? keys : undefined
+    return new Set(keys).size === keys.length && !keys.some(isIndex) ? keys : undefined
   }
   const { bits, members, closed } = (node.type === 'path' && shapeOf(node, sight)) || { bits: 0 }
   if (bits === OBJ && members && closed) return [...members.keys()]
@@ -345,7 +345,7 @@ export function literalPairs(node: Node): [string, Node][] | undefined {
 }
 
 /** JavaScript orders such keys before others, wherever they are written. */
-function isPlace(key: string): boolean {
+function isIndex(key: string): boolean {
   return /^\d+$/.test(key)
 }
 

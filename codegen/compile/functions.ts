@@ -32,13 +32,13 @@ export class Functions {
   }
 
   /** The members of one argument that a function may read; undefined if it may read all. */
-  readonly readsOf: ReadsOf = (name, place) => {
-    const key = `${name} ${place}`
+  readonly readsOf: ReadsOf = (name, index) => {
+    const key = `${name} ${index}`
     if (this.reads.has(key)) return this.reads.get(key)
     // Nothing is known of a recursive function.
     this.reads.set(key, undefined)
     const found = this.find(name)
-    if (found) this.reads.set(key, readsIn(found.lambda, place, this.readsOf))
+    if (found) this.reads.set(key, readsIn(found.lambda, index, this.readsOf))
     return this.reads.get(key)
   }
 }

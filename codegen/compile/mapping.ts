@@ -7,7 +7,7 @@ import { js, json } from '../jsonata/js.js'
 import { ARR, BOOL, NOTHING, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Library, Project, Source } from '../read/project.js'
-import type { Place, Pointer, YamlDocument } from '../read/yaml.js'
+import type { Pointer, SourcePosition, YamlDocument } from '../read/yaml.js'
 import type { ExpressionSite } from './emit.js'
 import { printFieldChecks, sentAs } from './fields.js'
 import { compileFused } from './fused.js'
@@ -130,7 +130,7 @@ export function compileMapping(input: MappingInput): Module {
   const { data, document, findings } = input
   const saying = input.sayingOf ?? (pointer => ({ document, pointer }))
   const source = (pointer: Pointer, text: string): Source => ({ ...saying(pointer), text })
-  const placeOf = (pointer: Pointer): Place => {
+  const positionOf = (pointer: Pointer): SourcePosition => {
     const said = saying(pointer)
     return said.document.at(said.pointer)
   }
@@ -213,7 +213,7 @@ export function compileMapping(input: MappingInput): Module {
     module.export('join', ['answers', 'ctx', 'carry'], body =>
       module.compile(source(['join'], data.join as string), { code: js`answers`, bits: ARR, stable: true, clean: true }, seen, body),
     )
-  if (data.stream) checkKinds(data.stream.steps, ['stream', 'steps'], input.eventKind, placeOf, findings)
+  if (data.stream) checkKinds(data.stream.steps, ['stream', 'steps'], input.eventKind, positionOf, findings)
   if (data.stream) {
     const { eventKind, eventLine } = input
     compileReducer({ module, stream: data.stream, seen, source, eventKind, eventLine })
@@ -222,7 +222,7 @@ export function compileMapping(input: MappingInput): Module {
     for (const [path, rule] of Object.entries(data.fields[kind])) {
       if (sentAs(rule) === undefined || (kind === 'dropped' && (rule as { when?: string }).when === undefined)) continue
       findings.push({
-        ...placeOf(['fields', kind, path, 'sent']),
+        ...positionOf(['fields', kind, path, 'sent']),
         rule: 'mapping/sent',
         detail: `${path} is ${kind} with \`sent\` and another condition`,
         remedy: 'use `sent` only for a dropped field, and without `when`',

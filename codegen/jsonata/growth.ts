@@ -1,6 +1,6 @@
-// Accumulators that grow in place. A fold that adds one item at each turn would copy its accumulator each time. If the old
+// Accumulators that grow in place. A fold that adds one item at each iteration would copy its accumulator each time. If the old
 // accumulator is dead once there is a new one, the item is added in place instead (engine/jsonata/growth.ts). That must be
-// invisible: this file finds the expressions that pass a member of the accumulator on, and then the next turn copies it
+// invisible: this file finds the expressions that pass a member of the accumulator on, and then the next iteration copies it
 // once.
 
 import { calledName, children, childrenBehind, type FunctionNode, type LambdaNode, type Node, type PathNode, some } from './ast.js'
@@ -18,7 +18,7 @@ export interface Act {
 export type Acts = ReadonlyMap<Node, Act>
 
 /** The members of one argument that a function, called by name, may read; undefined if it may read all. */
-export type ReadsOf = (name: string, place: number) => ReadonlySet<string> | undefined
+export type ReadsOf = (name: string, index: number) => ReadonlySet<string> | undefined
 
 /** A use of the accumulator in an expression: which members it reads, and which of them it may pass on. */
 interface Mention {
@@ -265,11 +265,11 @@ function mentionsIn(whole: Node, { names, kept, readsOf }: Seen): Mention[] | un
   const call = (node: FunctionNode, name: string): void => {
     const args = node.arguments
     const isInline = args[1] === undefined || (args[1].type === 'lambda' && args[1].arguments.length < 3) || !GIVEN.has(name)
-    args.forEach((argument, place) => {
+    args.forEach((argument, index) => {
       if (argument.type === 'lambda' && argument.thunk !== true && GIVEN.has(name)) visit(argument.body)
       else if (isSum(argument) && !isQualified(argument) && !BUILTIN_NAMES.has(name))
-        found.push({ node: argument, fields: (bound.has(name) ? undefined : readsOf(name, place)) ?? 'all', hands: 'the whole' })
-      else visit(argument, place === 0 && isInline && LOOKED_INTO.has(name) ? name : undefined)
+        found.push({ node: argument, fields: (bound.has(name) ? undefined : readsOf(name, index)) ?? 'all', hands: 'the whole' })
+      else visit(argument, index === 0 && isInline && LOOKED_INTO.has(name) ? name : undefined)
     })
     for (const child of [node.procedure, ...childrenBehind(node)]) visit(child)
   }
@@ -295,9 +295,9 @@ function speaksOf(within: Node, field: string, but: readonly Node[], seen: Seen)
 }
 
 /** The members that a function may read of a parameter; undefined if it may read all of them. */
-export function readsIn(lambda: LambdaNode, place: number, readsOf: ReadsOf): ReadonlySet<string> | undefined {
+export function readsIn(lambda: LambdaNode, index: number, readsOf: ReadsOf): ReadonlySet<string> | undefined {
   const { arguments: parameters, body } = lambda
-  const name = parameters[place]?.value
+  const name = parameters[index]?.value
   if (name === undefined) return new Set()
   if (some(body, node => node.type === 'lambda' && node.thunk !== true && node.arguments.some(param => param.value === name)))
     return undefined

@@ -160,7 +160,7 @@ function errorWords(name: string, project: Project): Words[] {
   return found
 }
 
-/** The places of texts. `spelled` returns the possible spellings of a path. */
+/** The paths of texts. `spelled` returns the possible spellings of a path. */
 function textsOf(
   { by, except, request = [], response = [], event = [], pieces = [], repeats = [] }: NonNullable<FormatData['texts']>,
   spelled: (side: string, paths: readonly string[]) => string[][],

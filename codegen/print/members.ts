@@ -9,7 +9,7 @@ export function flagOf(flag: NonNullable<NonNullable<FormatData['stream']>['flag
   return typeof flag === 'string' ? memberOf(flag) : { ...memberOf(flag.member), ...(flag.default === true && { isDefault: true }) }
 }
 
-/** `body.stream` as a Member; the grammar restricts the places. */
+/** `body.stream` as a Member; the grammar restricts the paths. */
 export function memberOf(text: string): Member {
   const [from, ...path] = text.split('.')
   return { from: from as Member['from'], path }

@@ -92,7 +92,7 @@ function relayOf(data: RouteData['relay']): Printed<RelayPlan> {
   }
 }
 
-/** The name of a query parameter, from its place. */
-function queryMember(place: string | undefined): string | undefined {
-  return place?.replace(/^query\./, '')
+/** The name of a query parameter: `query.alt` is `alt`. */
+function queryMember(path: string | undefined): string | undefined {
+  return path?.replace(/^query\./, '')
 }

@@ -116,20 +116,20 @@ export function sayingOf(
   parts: ReadonlyMap<string, Said<LibraryData>>,
   pointer: Pointer,
 ): Written {
-  const [section, kind, place] = pointer
+  const [section, kind, key] = pointer
   const used = (data.uses ?? []).map(name => parts.get(name))
   const own = document.value as {
     fields?: Record<string, Record<string, unknown>>
     stream?: { hold?: unknown; writes?: Writes; steps?: Step[] }
   }
-  if (section === 'fields' && own.fields?.[kind as string]?.[place as string] === undefined) {
-    const part = used.find(one => one?.data.fields?.[kind as 'dropped']?.[place as string] !== undefined)
+  if (section === 'fields' && own.fields?.[kind as string]?.[key as string] === undefined) {
+    const part = used.find(one => one?.data.fields?.[kind as 'dropped']?.[key as string] !== undefined)
     return { document: part?.document ?? document, pointer }
   }
   if (section === 'stream' && kind === 'hold' && own.stream?.hold === undefined)
     return { document: used.find(one => one?.data.stream?.hold)?.document ?? document, pointer }
   if (section === 'stream' && kind === 'let') {
-    const part = used.find(one => one?.data.stream?.let[place as string] !== undefined)
+    const part = used.find(one => one?.data.stream?.let[key as string] !== undefined)
     return { document: part?.document ?? document, pointer }
   }
   if (section === 'stream' && kind === 'steps') {
@@ -141,7 +141,7 @@ export function sayingOf(
       return part && { document: part.document, pointer: at, steps: part.data.stream?.writes[word] ?? [] }
     }
     const files = used.flatMap(part => (part ? [{ document: part.document, steps: part.data.stream?.steps ?? [] }] : []))
-    let index = place as number
+    let index = key as number
     for (const file of [...files, { document, steps: own.stream?.steps ?? [] }]) {
       const step = file.steps[index]
       if (step) return writtenAt(step, { document: file.document, pointer: [section, kind, index] }, pointer.slice(3), writer)

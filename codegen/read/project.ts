@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { CatalogueRelease } from '../../engine/plan.js'
 import type {
-  CredentialsPlace,
+  CredentialsLocation,
   FormatData as FormatFile,
   LibraryData,
   MappingData,
@@ -84,7 +84,7 @@ export interface Project {
   catalogue: CatalogueFile[]
   /** The releases of the catalogue, in the order of the roots. */
   releases: CatalogueRelease[]
-  keyLocations: Map<string, CredentialsPlace>
+  keyLocations: Map<string, CredentialsLocation>
   keyLocationsFile: YamlDocument | undefined
   /** Functions that every expression may call. */
   library: Library
@@ -295,9 +295,9 @@ function readRoutes(project: Project, folder: string): void {
       if (file === '_credentials.yaml') {
         if (!checkGrammar(project, 'credentials', document)) continue
         project.keyLocationsFile = document
-        for (const [name, place] of Object.entries((document.value as { key_locations: Record<string, object> }).key_locations)) {
+        for (const [name, location] of Object.entries((document.value as { key_locations: Record<string, object> }).key_locations)) {
           if (project.keyLocations.has(name)) exists(project, document, ['key_locations', name], name)
-          else project.keyLocations.set(name, place)
+          else project.keyLocations.set(name, location)
         }
       } else if ((isLike(document) && isNamed(document)) || checkGrammar(project, 'route', document)) {
         own.push({ name: (document.value as RouteFile).name, document })

@@ -20,6 +20,12 @@ export function looseId(dialect: string, part: string): string {
 
 const LOOSE = 'https://sluice/loose/'
 
+/** A schema in a document, and the id of that document, from which its references start. */
+export interface Subschema<Form = Schema> {
+  schema: Form
+  base: string
+}
+
 export interface Union {
   by: string
   of: Record<string, Schema>
@@ -210,7 +216,7 @@ function typeName(value: unknown): string {
   return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 }
 
-export function resolveReference(set: SchemaSet, reference: string, base: string): { schema: Schema; base: string } | undefined {
+export function resolveReference(set: SchemaSet, reference: string, base: string): Subschema | undefined {
   let url: URL
   let pointer: string
   try {

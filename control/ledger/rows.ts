@@ -55,10 +55,10 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
     for (const column of NAMED_COLUMNS) texts.push(namedText(column, record, prices[index]))
   })
   const ids = await store.names.idsOf(texts)
-  let place = 0
+  let next = 0
   return records.map((record, index) => {
     const names = {} as Record<NamedColumn, number | null>
-    for (const column of NAMED_COLUMNS) names[column] = ids[place++] as number | null
+    for (const column of NAMED_COLUMNS) names[column] = ids[next++] as number | null
     return { row: rowOf(record, names, prices[index]), detail: detailOf(record), spending: spendingOf(record) }
   })
 }
@@ -142,7 +142,7 @@ const NAMES = Object.keys(ROLLUPS) as Rollup[]
 export function sumsOf(rows: readonly LedgerTable[], part: number): Record<Rollup, number[][]> {
   const all = Object.fromEntries(NAMES.map(name => [name, new Map<string, number[]>()])) as Record<Rollup, Map<string, number[]>>
   for (const row of rows) {
-    const places: Record<Column, number> = {
+    const values: Record<Column, number> = {
       hour: Math.floor(row.at / HOUR),
       day: Math.floor(row.at / DAY),
       part,
@@ -157,7 +157,7 @@ export function sumsOf(rows: readonly LedgerTable[], part: number): Record<Rollu
       region: row.region ?? 0,
     }
     const sums = sumsOfRow(row)
-    for (const name of NAMES) add(all[name], ROLLUPS[name], places, sums)
+    for (const name of NAMES) add(all[name], ROLLUPS[name], values, sums)
   }
   return Object.fromEntries(NAMES.map(name => [name, sorted(all[name], ROLLUPS[name].length)])) as Record<Rollup, number[][]>
 }
@@ -190,12 +190,12 @@ function sumsOfRow(row: LedgerTable): number[] {
   return SUMS.map(name => sums[name])
 }
 
-function add(map: Map<string, number[]>, by: readonly Column[], places: Record<Column, number>, sums: readonly number[]): void {
+function add(map: Map<string, number[]>, by: readonly Column[], values: Record<Column, number>, sums: readonly number[]): void {
   let key = ''
-  for (const column of by) key += `${places[column]},`
+  for (const column of by) key += `${values[column]},`
   const known = map.get(key)
   if (known === undefined) {
-    map.set(key, [...by.map(column => places[column]), ...sums])
+    map.set(key, [...by.map(column => values[column]), ...sums])
     return
   }
   for (let index = 0; index < sums.length; index++)

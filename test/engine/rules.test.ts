@@ -94,9 +94,9 @@ function namesOfData(): Set<string> {
     if (provider.secret_env) names.add(provider.secret_env)
     for (const model of provider.models ?? []) names.add(model)
     for (const header of [provider.credential.header, ...Object.keys(provider.headers ?? {})]) if (header) names.add(header)
-    for (const door of Object.values(provider.speaks)) {
-      addPath(typeof door === 'string' ? door : door.path)
-      if (typeof door === 'object' && door.stream?.path) addPath(door.stream.path)
+    for (const endpoint of Object.values(provider.speaks)) {
+      addPath(typeof endpoint === 'string' ? endpoint : endpoint.path)
+      if (typeof endpoint === 'object' && endpoint.stream?.path) addPath(endpoint.stream.path)
     }
   }
   for (const file of readdirSync(join(root, 'routes'))) {
