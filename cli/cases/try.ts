@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { composedPair, composedPairs } from '../../codegen/compile/composed.js'
 import { libraryFor } from '../../codegen/compile/mapping.js'
-import { newAjv } from '../../codegen/compile/validators.js'
+import { newAjv } from '../../codegen/read/ajv.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import { sayingOf } from '../../codegen/read/parts.js'
 import type { Project } from '../../codegen/read/project.js'

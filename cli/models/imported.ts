@@ -1,6 +1,6 @@
 // The models of an imported table in our form, and what could not be converted.
 
-import type { ModelData, PricesData } from '../../codegen/catalogue/data.js'
+import type { ModelData, PricesData } from '../../codegen/read/catalogue-data.js'
 
 /** A provider's names in tables, by our name. */
 export type TableNames = ReadonlyMap<string, readonly string[]>

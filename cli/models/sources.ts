@@ -1,7 +1,7 @@
 // `sluice models sources`: how much of what is known of models stands on a page of their maker's, and how much in another table alone.
 
 import { dirname } from 'node:path'
-import type { CatalogueFile } from '../../codegen/catalogue/read.js'
+import type { CatalogueFile } from '../../codegen/read/catalogue.js'
 import type { Project } from '../../codegen/read/project.js'
 import type { ModelFacts } from '../../engine/plan.js'
 import { loadPlan } from '../plan.js'

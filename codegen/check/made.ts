@@ -2,8 +2,6 @@
 // check follows the expressions that a result is made of. What it does not understand, such as a value that is passed on, it
 // lets pass.
 
-import { Functions, type LibraryFunction, treeOf } from '../compile/functions.js'
-import { tokenStart } from '../compile/module.js'
 import {
   type BindNode,
   calledName,
@@ -13,6 +11,7 @@ import {
   type ObjectNode,
   type Pair,
   some,
+  tokenStart,
 } from '../jsonata/ast.js'
 import { RESULTS } from '../jsonata/builtins.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
@@ -20,6 +19,7 @@ import type { Finding } from '../read/findings.js'
 import type { Library, MappingData, Source, Step } from '../read/project.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer } from '../read/yaml.js'
+import { Functions, type LibraryFunction, treeOf } from './functions.js'
 import { ObjectTarget, type Target, Targets } from './targets.js'
 
 /** A mapping, and the schemas of what it makes. */

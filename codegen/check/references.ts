@@ -1,13 +1,13 @@
 // Checks what the grammar of one file cannot: references to other files, and routes that conflict.
 
-import { KINDS } from '../compile/format.js'
-import { functionsSeen } from '../compile/mapping.js'
-import { newAjv } from '../compile/validators.js'
+import { newAjv } from '../read/ajv.js'
 import type { Finding } from '../read/findings.js'
+import { KINDS } from '../read/kinds.js'
 import type { Entry, FormatData, MappingData, Project, RouteData } from '../read/project.js'
 import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
+import { functionsSeen } from './functions.js'
 import { checkSteps } from './steps.js'
 import { checkTexts } from './texts.js'
 

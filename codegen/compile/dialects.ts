@@ -2,11 +2,11 @@
 // that no schema names, and loose shapes.
 
 import { topMembers } from '../jsonata/top-members.js'
-import type { Modules } from '../print/modules.js'
 import { type Entry, type FormatData, type Project, sidesOf } from '../read/project.js'
 import { looseId, type Schema, type SchemaSet, schemaId } from '../read/schemas.js'
 import type { DialectUse, Unit, UnitKeys } from '../units.js'
 import { identifier } from './identifier.js'
+import type { Modules } from './modules.js'
 import { Normalisers } from './normalise.js'
 import type { Output } from './output.js'
 import { printUnnamed } from './unnamed.js'

@@ -1,7 +1,7 @@
 // Compiles what the steps of a stream emit. An event literal in the mapping becomes text at build, except for its values;
 // any other event is a value that is serialised at run time.
 
-import { type BindNode, calledName, type NameNode, type Node, some } from '../jsonata/ast.js'
+import { type BindNode, calledName, isQualified, literalPairs, type NameNode, type Node, some } from '../jsonata/ast.js'
 import type { Global } from '../jsonata/context.js'
 import { type Js, js, json } from '../jsonata/js.js'
 import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
@@ -312,8 +312,6 @@ function mergedIn(node: Node, sight: Sight): Node[] | undefined {
 
 // Nodes ------------------------------------------------------------------------------------------------------------
 
-const isQualified = (node: Node): boolean => node.predicate !== undefined || node.group !== undefined
-
 /** The node inside the parser's wrapper of a call at the end of a function. */
 function withoutThunk(node: Node): Node {
   return node.type === 'lambda' && node.thunk ? node.body : node
@@ -331,17 +329,6 @@ function blockIn(node: Node): { binds: BindNode[]; last: Node } | undefined {
 /** The items of a literal list. */
 function listed(node: Node): Node[] | undefined {
   return node.type === 'unary' && node.value === '[' && !isQualified(node) ? node.expressions : undefined
-}
-
-/** The members of an object literal with known keys. */
-export function literalPairs(node: Node): [string, Node][] | undefined {
-  if (node.type !== 'unary' || node.value !== '{' || isQualified(node)) return undefined
-  const pairs: [string, Node][] = []
-  for (const [key, value] of node.lhs) {
-    if (key.type !== 'string') return undefined
-    pairs.push([key.value, value])
-  }
-  return pairs
 }
 
 /** JavaScript orders such keys before others, wherever they are written. */

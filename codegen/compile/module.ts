@@ -1,7 +1,8 @@
 // A generated module: functions compiled from expressions of YAML files, and the source position of each line. Returned
 // values are serialised to JSON, so an absent member may be printed as undefined.
 
-import { type Node, parse, some } from '../jsonata/ast.js'
+import { Functions, type LibraryFunction } from '../check/functions.js'
+import { type Node, parse, some, tokenStart } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
 import type { Global, Options } from '../jsonata/context.js'
 import type { ReadsOf } from '../jsonata/growth.js'
@@ -11,7 +12,6 @@ import { Lines, type Printed, Unit } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
 import type { Library, Source } from '../read/project.js'
 import type { SourcePosition } from '../read/yaml.js'
-import { Functions, type LibraryFunction } from './functions.js'
 
 export class Module {
   readonly unit = new Unit()
@@ -199,11 +199,6 @@ export class Module {
     })
     return { text: `${lines.map(line => line.text).join('\n')}\n`, sourceMap: JSON.stringify({ files, rows }) }
   }
-}
-
-/** The parser reports the end of a token; for an expression that ends too soon, the end. */
-export function tokenStart(text: string, position: number): number {
-  return position - (/(?:\$?\w+|`[^`]*`|"[^"]*"|[:!<>]=|\.\.|\*\*|~>|\?[?:]|[^\s\w])$/.exec(text.slice(0, position))?.[0].length ?? 0)
 }
 
 export const REMEDIES: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@
 // unchanged.
 
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
-import { resolveReference, type Schema, type SchemaSet, type Subschema, type Union } from '../read/schemas.js'
+import { resolveReference, type Schema, type SchemaSet, type Subschema, snakeOf, type Union } from '../read/schemas.js'
 
 /** The leniencies that a reader may allow. */
 export const LENIENCIES = [
@@ -296,9 +296,6 @@ function isActive(value: Value, { allowed, isStrict }: Manner): boolean {
   if (allowed.has('null_is_absent')) for (const member of members.values()) if (!member.types.has('null')) return true
   return allowed.has('snake_case_names') && [...members.keys()].some(name => snakeOf(name) !== name)
 }
-
-/** A camel-case name in snake case. */
-export const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
 /** The name of the function for an inner value, if it has one. */
 type Calls = (value: Value | undefined) => Js | undefined

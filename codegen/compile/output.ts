@@ -1,9 +1,9 @@
 // The output of a compilation: its files, and its units. A unit is compiled only if neither the base nor the cache has it.
 
-import type { Exports } from '../print/modules.js'
 import type { Finding } from '../read/findings.js'
 import type { KnownUnits, Unit, UnitCache } from '../units.js'
 import type { Module } from './module.js'
+import type { Exports } from './modules.js'
 
 /** Where the output is, and which part of it exists already. */
 export interface Placement {

@@ -2,6 +2,7 @@
 // the end.
 
 import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
+import { kindsOf } from '../check/steps.js'
 import type { Global } from '../jsonata/context.js'
 import { access, exactName, joined, js, json, propertyKey } from '../jsonata/js.js'
 import { NOTHING, OBJ, type Shape, UNDEF } from '../jsonata/types.js'
@@ -11,7 +12,7 @@ import type { Pointer, SourcePosition } from '../read/yaml.js'
 import { growingMembers } from './growing.js'
 import { type Module, objectInput } from './module.js'
 import { shapeOfValue } from './shapes.js'
-import { compileKept, compileLets, compileSteps, kindsOf, type Placed, placed, type Shared, type Site } from './steps.js'
+import { compileKept, compileLets, compileSteps, type Placed, placed, type Shared, type Site } from './steps.js'
 
 /** The parts of a reducer. */
 export interface Reducer {

@@ -1,8 +1,8 @@
 // Paths of members: from YAML's notation to the engine's form.
 
 import type { Member, StreamFlag } from '../../engine/plan.js'
-import { snakeOf } from '../compile/normalise.js'
 import type { FormatData } from '../read/project.js'
+import { snakeOf } from '../read/schemas.js'
 
 /** The member that asks for a stream, and whether the answer streams without it. */
 export function flagOf(flag: NonNullable<NonNullable<FormatData['stream']>['flag']>): StreamFlag {

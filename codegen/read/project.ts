@@ -13,7 +13,7 @@ import type {
   ProviderData as ProviderFile,
   RouteData as RouteFile,
 } from '../../schemas/config/types.js'
-import { type CatalogueFile, readCatalogue } from '../catalogue/read.js'
+import { type CatalogueFile, readCatalogue } from './catalogue.js'
 import { display } from './display.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'

@@ -430,3 +430,6 @@ function either(shapes: Shape[], isOpen = false): Shape {
   if (lists.length === 1 && lists[0]?.items) result.items = lists[0].items
   return result
 }
+
+/** A camel-case name in snake case. */
+export const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)

@@ -1,6 +1,6 @@
 // LiteLLM's table `model_prices_and_context_window`: rows by name, prices in USD for one unit each.
 
-import type { PricesData } from '../../../codegen/catalogue/data.js'
+import type { PricesData } from '../../../codegen/read/catalogue-data.js'
 import {
   ALWAYS,
   day,

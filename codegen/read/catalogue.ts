@@ -2,11 +2,11 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkGrammar } from '../read/grammar.js'
-import { onlyDocument, parseYaml, type SourcePosition, type YamlDocument } from '../read/yaml.js'
 import { compareVersions } from '../version.js'
-import type { CatalogueData, Reading } from './data.js'
-import { leaveOut, RELEASE, releaseOf } from './release.js'
+import type { CatalogueData, Reading } from './catalogue-data.js'
+import { leaveOut, RELEASE, releaseOf } from './catalogue-release.js'
+import { checkGrammar } from './grammar.js'
+import { onlyDocument, parseYaml, type SourcePosition, type YamlDocument } from './yaml.js'
 
 /**
  * A file of models/. A file of a higher layer wins over one of a lower: a root's own files over those in its folders, later

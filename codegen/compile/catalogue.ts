@@ -2,11 +2,11 @@
 
 import type { CatalogueEntry, ModelFacts } from '../../engine/plan.js'
 import { fits, weightOf } from '../../engine/snapshot/catalogue.js'
+import type { CatalogueFile } from '../read/catalogue.js'
+import type { ModelData } from '../read/catalogue-data.js'
 import type { Finding } from '../read/findings.js'
 import { useOneOf } from '../read/suggest.js'
 import type { SourcePosition } from '../read/yaml.js'
-import type { ModelData } from './data.js'
-import type { CatalogueFile } from './read.js'
 
 interface Known {
   providers: { has(name: string): boolean; keys(): Iterable<string> }

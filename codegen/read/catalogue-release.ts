@@ -3,9 +3,9 @@
 import { METERS } from '../../engine/core/meters.js'
 import type { CatalogueRelease } from '../../engine/plan.js'
 import { CONDITIONS } from '../../engine/snapshot/price.js'
-import { checkGrammar, wrongPlaces } from '../read/grammar.js'
-import type { Pointer, YamlDocument } from '../read/yaml.js'
-import { type CatalogueData, NO_PRICES, type Reading } from './data.js'
+import { type CatalogueData, NO_PRICES, type Reading } from './catalogue-data.js'
+import { checkGrammar, wrongPlaces } from './grammar.js'
+import type { Pointer, YamlDocument } from './yaml.js'
 
 /** The file of models/ that says which release it is. */
 export const RELEASE = 'catalogue.yaml'

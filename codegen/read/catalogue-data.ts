@@ -1,8 +1,8 @@
 // The types of the data in models/.
 
 import type { CatalogueRelease } from '../../engine/plan.js'
-import type { Finding } from '../read/findings.js'
-import type { Schema } from '../read/schemas.js'
+import type { Finding } from './findings.js'
+import type { Schema } from './schemas.js'
 
 /** Keys among prices that are not prices. */
 export const NO_PRICES = new Set(['from', 'when', 'regions', 'times'])

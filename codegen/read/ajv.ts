@@ -1,0 +1,34 @@
+// ajv with our own keywords.
+
+import { _, type KeywordCxt } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { base64Bytes } from '../../engine/core/text.js'
+import { expand, type SchemaSet } from './schemas.js'
+
+/** An ajv instance with our own keywords and all schemas of the data. */
+export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: boolean; useDefaults?: boolean } = {}): Ajv2020 {
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: options.allErrors === true,
+    validateSchema: false,
+    // A format describes a value; a pattern is checked.
+    validateFormats: false,
+    useDefaults: options.useDefaults === true,
+    // Optimising takes longer than validators that are not printed ever run.
+    code: { source: options.source === true, esm: true, lines: true, optimize: options.source === true },
+  })
+  ajv.addKeyword({
+    keyword: 'max_base64_bytes',
+    type: 'string',
+    schemaType: 'number',
+    error: { message: cxt => _`"must be at most " + ${cxt.schema} + " bytes when decoded"`, params: cxt => _`{ limit: ${cxt.schema} }` },
+    code(cxt: KeywordCxt) {
+      const { data, gen, schema } = cxt
+      const bytes = gen.scopeValue('func', { ref: base64Bytes, code: _`require("base64Bytes")` })
+      cxt.fail(_`${bytes}(${data}) > ${schema}`)
+    },
+  })
+  for (const keyword of ['source', 'expression', 'refers', 'union', 'enum_numbers', 'also', 'kind_by_member']) ajv.addKeyword({ keyword })
+  for (const [id, schema] of set) ajv.addSchema(expand(schema) as object, id)
+  return ajv
+}
