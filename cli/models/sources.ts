@@ -130,7 +130,7 @@ export function confirmation(
   return files
     .filter(({ data }) => data.providers === undefined || data.providers.includes(provider))
     .flatMap(({ data }) => (data.confirmed ?? []).map(page => ({ read: data.read, ...page })))
-    .filter(({ facts, models }) => facts.includes(fact) && models.includes(name))
+    .filter(({ facts, models }) => facts.some(one => one === fact) && models.includes(name))
     .sort((left, right) => (left.read < right.read ? 1 : -1))[0]
 }
 

@@ -59,13 +59,14 @@ export function compileCatalogue(files: readonly CatalogueFile[], known: Known):
 
 /** An entry's own facts, in the plan's form. */
 function own({ data, file }: Entry): ModelFacts {
-  const { display_name, max_output, prefer, match: _, like: __, replaces: ___, prices, ...rest } = data
+  const { display_name, max_output, prefer, traits, match: _, like: __, replaces: ___, prices, ...rest } = data
   return {
     source: file.data.source,
     read: file.data.read,
     ...rest,
     ...(display_name !== undefined && { displayName: display_name }),
     ...(max_output !== undefined && { maxOutput: max_output }),
+    ...(traits && { traits: { ...traits } }),
     ...(prefer && { prefer: prefer.map(({ when = [], speaks }) => ({ when: [when].flat(), speaks })) }),
     ...(prices && { prices: prices.map(price => ({ currency: file.data.currency ?? 'USD', ...price })) }),
   }
@@ -212,7 +213,7 @@ function positionOf(entry: Entry, pattern: string): SourcePosition {
 function disagree(left: ModelData, right: ModelData): boolean {
   const differ = (one: Record<string, unknown>, other: Record<string, unknown>): boolean =>
     Object.keys(one).some(key => key !== 'match' && key !== 'traits' && Object.hasOwn(other, key) && !isSame(one[key], other[key]))
-  return differ({ ...left }, { ...right }) || differ(left.traits ?? {}, right.traits ?? {})
+  return differ({ ...left }, { ...right }) || differ({ ...left.traits }, { ...right.traits })
 }
 
 function isSame(left: unknown, right: unknown): boolean {
