@@ -66,7 +66,7 @@ export function addCost(program: Command): void {
     .command('cost <exchange>')
     .description('explain the cost of an exchange, by the request id')
     .option('--config <file>', 'the configuration with the store and the prices (default: gateway.yaml if it exists)')
-    .option('--url <address>', 'an admin API elsewhere, with a token in SLUICE_ADMIN_TOKEN; prices are those of the files here')
+    .option('--url <address>', 'the address of a remote admin API, with a token in SLUICE_ADMIN_TOKEN; prices are those of the files here')
     .option('--json', 'as JSON')
     .action(async (id: string, options: Where & { json?: boolean }) => {
       const row = await ask<Row>(options, 'GET', `/exchanges/${encodeURIComponent(id)}`)

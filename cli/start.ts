@@ -98,7 +98,7 @@ async function serveUntilStopped(
     gateway = await open()
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    const told = why.startsWith('cannot listen') ? "the port is taken, or the address is none of this machine's" : why
+    const told = why.startsWith('cannot listen') ? 'the port is taken, or this machine does not have the address' : why
     console.error(`Cannot listen on ${settings.host}:${settings.port}: ${told}`)
     process.exit(2)
   }

@@ -198,7 +198,7 @@ export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries 
       add('array', 6, false, () => listOf(flat, depth))
       add('object', 6, false, () => objectOf(flat, depth, hint))
     } else if (choices.length === 0 && !flat.types.has('null')) {
-      throw new Error('a schema demands values without end')
+      throw new Error('a schema requires infinite values')
     }
     // Last: shrinking goes to the first, and null hides much.
     add('null', 1, true, () => fc.constant(null))
@@ -252,7 +252,7 @@ export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries 
     const more = moreOf(flat, depth, hint)
     const parts = [...(more === undefined ? [] : [more]), known]
     if ((bounds.minProperties ?? 0) > required.size) {
-      if (bounds.minProperties !== 1) throw new Error('minProperties is known as 1 only')
+      if (bounds.minProperties !== 1) throw new Error('minProperties is supported only as 1')
       parts.unshift(fc.oneof(...optional.map(([name, subschemas]) => keyed([[name, build(subschemas, depth + 1, name)]]))))
     }
     return parts.length === 1 ? known : fc.tuple(...parts).map(list => Object.assign({}, ...list) as Record<string, unknown>)
@@ -346,7 +346,7 @@ function exclusive(choices: readonly (readonly Flat[])[]): readonly Flat[] {
   return choices.flatMap((flats, at) =>
     flats.map(flat => {
       const absent = choices.toSpliced(at, 1).map(others => [...(others[0]?.required ?? [])].find(name => !flat.required.has(name)))
-      if (absent.includes(undefined)) throw new Error('oneOf is known of objects that differ in what they demand')
+      if (absent.includes(undefined)) throw new Error('oneOf is supported only for objects with different required members')
       return { ...flat, absent: new Set([...flat.absent, ...(absent as string[])]) }
     }),
   )

@@ -72,7 +72,7 @@ export function tryProperties(under: PropertiesUnderTest): PropertiesResult {
     findings.push({
       ...document.at([part]),
       rule: 'case/property',
-      detail: `${told ?? 'it does not hold'}${least === undefined ? '' : `, of ${shown(least)}`}`,
+      detail: `${told ?? 'the result is not valid'}${least === undefined ? '' : `, of ${shown(least)}`}`,
       remedy: 'correct the mapping or a schema, and add a case with this value',
     })
   }

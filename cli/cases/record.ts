@@ -134,7 +134,7 @@ function refuseSeveral({ mapping }: Binding, asked: Record<string, unknown>, ctx
   const parts = mapping?.split?.(asked, ctx)
   const fetched = mapping?.fetch?.(asked, ctx)
   if ((Array.isArray(parts) && parts.length > 1) || (Array.isArray(fetched) && fetched.length > 0))
-    throw new UsageError('This request takes several calls, which no one case can hold.')
+    throw new UsageError('This request needs several calls, which one case cannot describe.')
 }
 
 /** Members of `$ctx` that a mapping may read and that a case does not begin with. */

@@ -180,7 +180,7 @@ export function readCases(folder: string, project: Project, grammar: 'case' | 'e
 
 /** The finding about a file without a case. */
 export function emptyFile(file: string): Finding {
-  return { file, line: 1, column: 1, rule: 'case/empty', detail: 'the file holds no case', remedy: 'write one, or remove the file' }
+  return { file, line: 1, column: 1, rule: 'case/empty', detail: 'the file has no case', remedy: 'write one, or remove the file' }
 }
 
 function resultOf(document: YamlDocument, run: Run): CaseResult {

@@ -43,7 +43,7 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
     const akin = pairs.filter(name => name.startsWith(`${client}-to-`) || name.endsWith(`-to-${upstream}`))
     const near = nearest(pairs, pair)
     const hint = near === undefined ? '' : ` Did you mean ${near}?`
-    throw new UsageError(`There is no mapping ${pair}.${hint} There are: ${(akin.length > 0 ? akin : pairs).join(', ')}.`)
+    throw new UsageError(`There is no mapping ${pair}.${hint} The mappings are: ${(akin.length > 0 ? akin : pairs).join(', ')}.`)
   }
   const plan = await loadPlan(join(folder, 'gateway.yaml'))
   const compiled = mappingOf(plan, client, upstream) as Mapping

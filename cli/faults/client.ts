@@ -108,7 +108,7 @@ export function heard(response: IncomingMessage): Promise<Heard> {
 export function eventsOf(text: string, mode: Mode): unknown[] {
   if (mode === 'json_array') {
     const list: unknown = JSON.parse(text)
-    if (!Array.isArray(list)) throw new SyntaxError('the stream is no array')
+    if (!Array.isArray(list)) throw new SyntaxError('the stream is not an array')
     return list
   }
   if (mode === 'ndjson') return text.split('\n').flatMap(line => (line.trim() === '' ? [] : [jsonOrText(line)]))

@@ -75,7 +75,7 @@ export function importModels(kind: string, path: string, options: ImportOptions 
     for (const name of Object.keys(known?.models ?? {})) if (!seen.has(name)) gone.push(`${file}: ${name}`)
     const text = printModels(
       { title: project.providers.get(provider)?.data.title ?? provider, source, read: day, providers: [provider], models },
-      `Made by \`sluice models import ${kind}\`. Corrections stand in a file beside this folder, and go before what is here.`,
+      `Made by \`sluice models import ${kind}\`. Corrections are in a file beside this folder, which overrides this one.`,
       '../../schemas/config/models.yaml',
     )
     if (options.dryRun) continue

@@ -69,7 +69,7 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
   for (const dialect of [from, to])
     if (!project.formats.has(dialect))
       throw new UsageError(
-        `There is no dialect ${dialect}: sluice new dialect ${dialect}. There are: ${[...project.formats.keys()].sort().join(', ')}.`,
+        `There is no dialect ${dialect}. Create it with \`sluice new dialect ${dialect}\`, or use one of: ${[...project.formats.keys()].sort().join(', ')}.`,
       )
   const find = exampleFinder(project, rootsOf(folder).roots)
   const example = (dialect: string, part: Part): Record<string, unknown> => {

@@ -118,7 +118,7 @@ export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[
     findings.push({
       ...mapping.document.at(['fields', 'rest']),
       rule: 'ledger/rest',
-      detail: '`rest` is `pass`, but `request` names every member that it makes',
+      detail: '`rest` is `pass`, but `request` writes only the members that it names',
       remedy: "carry the request over, as '$merge([$, { … }])' does, or remove `rest`",
     })
   for (const { path, verdict } of fields) {

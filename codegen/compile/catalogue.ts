@@ -109,7 +109,7 @@ function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { pr
             ...document.at(['confirmed', number, 'models', index]),
             rule: 'names/model',
             detail: `no entry is named ${name}`,
-            remedy: 'name one of models/ as it is written there',
+            remedy: 'name an entry of models/, exactly as it is written there',
           })
       })
     })

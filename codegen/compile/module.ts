@@ -208,7 +208,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/table': 'declare the table; add the rows, or a row _ for all others, or a default with ??',
   'jsonata/field': 'correct the name, or add the field to the schema',
   'jsonata/query': 'correct the name, or add it to `forward_query` of a route',
-  'jsonata/context': 'correct the name: docs/data-language.md lists what is there',
+  'jsonata/context': 'correct the name; docs/data-language.md lists the members',
 }
 
 /** The input of an expression: an object parsed from JSON. */

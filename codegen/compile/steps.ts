@@ -157,7 +157,7 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
         ...from.document.at(from.pointer),
         rule: 'mapping/copies',
         detail: `$was.${name} is read where the step adds to ${name}, so each event copies all of it`,
-        remedy: `read $state.${name}, which has what was added`,
+        remedy: `read $state.${name}, which has the new item already`,
       })
     }
     // `$was` must show the old values.

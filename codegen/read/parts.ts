@@ -27,8 +27,8 @@ export function withParts(
   const twiceAt = (index: number, what: string, name: string): Finding => ({
     ...document.at(['uses', index]),
     rule: 'names/shared',
-    detail: `${what} ${name} is there already, of the mapping's own or of another part`,
-    remedy: 'say it once',
+    detail: `the mapping or another part already defines ${what} ${name}`,
+    remedy: 'define it once',
   })
   for (const { part, index } of used) {
     const twice = (what: string, name: string): void => void findings.push(twiceAt(index, what, name))
@@ -56,7 +56,7 @@ export function withParts(
       ...said.document.key(said.pointer),
       rule: 'mapping/tell',
       detail: `nothing writes "${word}" to the client`,
-      remedy: "use the part that is the half of the client's dialect, or say the word under `writes`",
+      remedy: "use the half of the client's dialect, or define the term under `writes`",
     })
   }
   const fields = Object.fromEntries(
@@ -94,7 +94,7 @@ function withSteps(
       else lets[name] = value
     }
     for (const [word, steps] of Object.entries(stream?.writes ?? {})) {
-      if (Object.hasOwn(writes, word)) twice(index, 'how the client is told', word)
+      if (Object.hasOwn(writes, word)) twice(index, 'the steps for the term', word)
       else writes[word] = steps
     }
     hold ??= stream?.hold

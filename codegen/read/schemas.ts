@@ -116,11 +116,11 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
       if (!KEYWORDS.has(name)) {
         const near = nearest([...KEYWORDS], name)
         const hint = near === undefined ? 'does a text want quotes?' : `did you mean ${near}?`
-        found.push({ pointer: [...pointer, name], detail: `${name} is no keyword (${hint})` })
+        found.push({ pointer: [...pointer, name], detail: `${name} is not a keyword (${hint})` })
       }
     for (const name of type === undefined ? [] : [type].flat())
       if (typeof name !== 'string' || !Object.hasOwn(TYPES, name))
-        found.push({ pointer: [...pointer, 'type'], detail: `${String(name)} is no type` })
+        found.push({ pointer: [...pointer, 'type'], detail: `${String(name)} is not a type` })
     if (pattern !== undefined) {
       try {
         new RegExp(String(pattern), 'u')
@@ -129,9 +129,9 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
       }
     }
     if (typeof item.format === 'string' && !FORMATS.has(item.format))
-      found.push({ pointer: [...pointer, 'format'], detail: `${item.format} is no format of JSON Schema or OpenAPI` })
+      found.push({ pointer: [...pointer, 'format'], detail: `${item.format} is not a format of JSON Schema or OpenAPI` })
     if (kinds !== undefined && kinds !== 'each' && !(Array.isArray(kinds) && kinds.every(name => typeof name === 'string')))
-      found.push({ pointer: [...pointer, 'kind_by_member'], detail: 'what names the kind is `each`, or a list of members' })
+      found.push({ pointer: [...pointer, 'kind_by_member'], detail: 'the value is neither `each` nor a list of members' })
     if (union !== undefined) {
       const { by, of } = (union ?? {}) as Partial<Union>
       if (typeof by !== 'string' || typeof of !== 'object' || of === null)

@@ -195,7 +195,7 @@ export function onlyDocument([document, ...more]: readonly YamlDocument[], findi
     findings.push({
       ...other.at([]),
       rule: 'yaml/documents',
-      detail: 'this file holds one document',
+      detail: 'this file may have only one document',
       remedy: 'move it to a file of its own',
     })
   return document
