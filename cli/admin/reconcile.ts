@@ -160,7 +160,7 @@ export async function reconcile(files: readonly string[], options: ReconcileOpti
   for (const day of days) currency = await addDay(ledger, day, upstreams, options)
   if (exported.currency !== undefined && currency !== exported.currency)
     throw new CommandError(`The export is in ${exported.currency}, and the ledger in ${currency}.`)
-  const told = FIGURES.filter(figure =>
+  const figures = FIGURES.filter(figure =>
     days.some(day => [...(exported.days.get(day)?.values() ?? [])].some(one => one[figure] !== undefined)),
   )
   const differences: Difference[] = []
@@ -170,7 +170,7 @@ export async function reconcile(files: readonly string[], options: ReconcileOpti
     const [theirs, ours] = [exported.days.get(day) ?? new Map<string, Figures>(), ledger.get(day) ?? new Map<string, Figures>()]
     for (const model of [...new Set([...theirs.keys(), ...ours.keys()])].sort()) {
       compared++
-      for (const figure of told) {
+      for (const figure of figures) {
         const [provider, own] = [theirs.get(model)?.[figure], ours.get(model)?.[figure]]
         totals.provider[figure] = (totals.provider[figure] ?? 0) + (provider ?? 0)
         totals.ledger[figure] = (totals.ledger[figure] ?? 0) + (own ?? 0)

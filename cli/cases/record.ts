@@ -166,8 +166,8 @@ function caseOf(name: string, exchanged: Exchanged, usual: Context, eventLine: s
     const fails = wire(
       event === undefined ? stream.done(state, whole, carry, out) : stream.event(state, frozen(structuredClone(event)), whole, carry, out),
     )
-    const told = { out: eventsOf(out, eventLine), ...(fails !== undefined && { fails }) }
-    return event === undefined ? { on: 'done', ...told } : { in: event, ...told }
+    const written = { out: eventsOf(out, eventLine), ...(fails !== undefined && { fails }) }
+    return event === undefined ? { on: 'done', ...written } : { in: event, ...written }
   })
   return { ...head, stream: rows }
 }

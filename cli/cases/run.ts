@@ -325,9 +325,9 @@ function checkStream({ request, stream }: CaseData, ctx: Context, carry: unknown
     const out: string[] = []
     const fails = isDone ? compiled.done(state, ctx, carry, out) : compiled.event(state, frozen(structuredClone(item.in)), ctx, carry, out)
     const events = isDone ? interpreted.done(plain, ctx, carried) : interpreted.event(plain, structuredClone(item.in), ctx, carried)
-    const told = eventsOf(out, run.eventLine)
-    found.equal([...here, 'out'], item.out, told)
-    found.same(here, `stream.${index}`, told, wire(events))
+    const emitted = eventsOf(out, run.eventLine)
+    found.equal([...here, 'out'], item.out, emitted)
+    found.same(here, `stream.${index}`, emitted, wire(events))
     found.equal([...here, 'fails'], item.fails, wire(fails))
     found.same(here, `stream.${index}.fails`, wire(fails), wire(interpreted.failed(plain)))
     for (const [number, event] of item.out.entries()) found.valid([...here, 'out', number], from, 'event', event)
@@ -350,11 +350,11 @@ function checkParts({ request, split, join, failure, location }: CaseData, ctx: 
     found.same(['join'], 'join', made, wire(interpreted.join(join.in, ctx, carry)))
     found.valid(['join', 'out'], from, 'response', join.out)
   }
-  const told: [name: 'failure' | 'location', given: { in: unknown; out: unknown; invalid?: boolean } | undefined][] = [
+  const expected: [name: 'failure' | 'location', given: { in: unknown; out: unknown; invalid?: boolean } | undefined][] = [
     ['failure', failure],
     ['location', location],
   ]
-  for (const [name, given] of told) {
+  for (const [name, given] of expected) {
     if (given === undefined) continue
     const isInvalid = given.invalid === true
     if (!isInvalid) found.valid([name, 'in'], to, 'response', given.in)

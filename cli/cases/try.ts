@@ -138,9 +138,9 @@ class Trial {
         if (isEnd) interpreted.done(plain, this.ctx, carry)
         else interpreted.event(plain, structuredClone(event), this.ctx, carry)
       }
-      const told = eventsOf(out, eventLine)
-      for (const one of told) this.check('an emitted event', this.from, 'event', one)
-      rows.push({ ...(isEnd ? {} : { in: event }), steps: [...fired], out: told, ...(fails !== undefined && { fails }) })
+      const emitted = eventsOf(out, eventLine)
+      for (const one of emitted) this.check('an emitted event', this.from, 'event', one)
+      rows.push({ ...(isEnd ? {} : { in: event }), steps: [...fired], out: emitted, ...(fails !== undefined && { fails }) })
       // Nothing is sent after a failure.
       if (fails !== undefined) break
     }

@@ -126,10 +126,10 @@ function judgeAnswer(ending: 'good' | 'breaks', exchange: Exchange, dialect: Com
   }
   const format = dialect.stream
   const framing = simulated.paths.find(path => path.framing)?.framing
-  const told = events.filter(event => event !== format?.sentinel)
-  const odd = told.find(event => typeof event !== 'object' || event === null)
+  const data = events.filter(event => event !== format?.sentinel)
+  const odd = data.find(event => typeof event !== 'object' || event === null)
   if (odd !== undefined) found.push(`an event is not a JSON object: ${String(odd).slice(0, 100)}`)
-  const objects = told.filter((event): event is object => typeof event === 'object' && event !== null)
+  const objects = data.filter((event): event is object => typeof event === 'object' && event !== null)
   const failures = objects.filter(event => format?.fail?.read(event) === true)
   const isProven = objects.some(event => framing?.ends(event) === true)
   const hasSentinel = events.at(-1) === format?.sentinel
@@ -168,7 +168,7 @@ function judgeRefusal({ client, heard, calls }: Exchange, dialect: Compiled, sim
   const reason = fault.refusal === undefined ? fault.error : last.dialect?.refusals[fault.refusal]
   const said = fault.hidden ? undefined : reason?.message
   if (fault.hidden && reason?.message !== undefined && heard.text.includes(reason.message))
-    found.push('the client was told what is not its business')
+    found.push('the client got a message that is hidden from it')
   if (messageOf(read) === '') found.push('the error has no message')
   else if (said !== undefined && messageOf(read) !== said) found.push(`the error says '${messageOf(read)}' in place of '${said}'`)
   const sample = simulated.error({ status: heard.status, message: 'x', type: String(read?.type) })
@@ -219,8 +219,9 @@ function judgeLine(ending: Ending, { line, heard, calls, secrets, key, usageOf }
   if (target.split('/')[0] !== last.upstream) found.push(`the log says target ${target} in place of ${last.upstream}`)
   if (partial !== (ending === 'breaks')) found.push(`the log says partial: ${partial}`)
   const wanted = calls.slice(0, -1).map(call => `${call.upstream} ${call.fault.fails} ${statusOf(call)}`)
-  const told = failed.slice(0, calls.length - 1).map(one => `${one.target.split('/')[0]} ${one.kind} ${one.status}`)
-  if (told.join() !== wanted.join()) found.push(`the log says that these failed: ${told.join() || 'none'}, in place of ${wanted.join()}`)
+  const logged = failed.slice(0, calls.length - 1).map(one => `${one.target.split('/')[0]} ${one.kind} ${one.status}`)
+  if (logged.join() !== wanted.join())
+    found.push(`the log says that these failed: ${logged.join() || 'none'}, in place of ${wanted.join()}`)
   const kind = ending === 'breaks' ? (last.fault.breaks ?? last.fault.fails) : last.fault.fails
   if (error?.kind !== kind) found.push(`the log says error ${String(error?.kind)} in place of ${String(kind)}`)
   if (upstream?.status !== statusOf(last)) found.push(`the log says that the last upstream answered ${upstream?.status}`)

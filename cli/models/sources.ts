@@ -26,13 +26,13 @@ const FACTS = { prices: 'prices', context: 'context' } as const satisfies Record
 
 type Fact = keyof typeof FACTS
 
-interface Told {
+interface SourceOfFact {
   kind: Kind
   /** The page, or the name of the table. */
   source?: string
 }
 
-type Row = { model: string; provider: string } & Record<Fact, Told>
+type Row = { model: string; provider: string } & Record<Fact, SourceOfFact>
 
 /** The days of what was looked at first and last. */
 interface Days {
@@ -104,7 +104,7 @@ function countOf(rows: readonly Row[], fact: Fact): Record<Kind, number> {
 
 function toldOf({ provider, name, found }: ModelRow, project: Project): Row {
   const domains = domainsOf(provider, project)
-  const told = (fact: Fact): Told => {
+  const sourceOf = (fact: Fact): SourceOfFact => {
     const entry = found.findLast(({ entry, isAway }) => entry.facts[FACTS[fact]] !== undefined && !(isAway && fact === 'prices'))?.entry
     if (entry === undefined) return { kind: 'none' }
     const { source } = entry.facts
@@ -112,7 +112,7 @@ function toldOf({ provider, name, found }: ModelRow, project: Project): Row {
     const page = confirmation(project.catalogue, provider, name, fact)?.source
     return page === undefined ? { kind: 'table', ...(source !== undefined && { source }) } : { kind: kindOf(page, domains), source: page }
   }
-  return { model: name, provider, prices: told('prices'), context: told('context') }
+  return { model: name, provider, prices: sourceOf('prices'), context: sourceOf('context') }
 }
 
 /** Whether an entry stands in a folder of models/, where tables of others are: `readCatalogue` gives these the even layers. */

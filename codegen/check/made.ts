@@ -111,7 +111,7 @@ class Walker {
   private readonly targets = new Targets()
   private readonly functions: Functions
   private readonly calls = new Map<LambdaNode, Map<string, Call>>()
-  private readonly told = new Set<string>()
+  private readonly reported = new Set<string>()
   private given: ReadonlySet<string> = NONE
   private depth = 0
 
@@ -346,8 +346,8 @@ class Walker {
   private find(node: Node, { source }: Here, rule: string, detail: string, remedy: string): void {
     const position = source.document.inside(source.pointer, tokenStart(source.text, node.position ?? 0))
     const key = `${position.file}:${position.line}:${position.column} ${rule} ${detail}`
-    if (this.told.has(key)) return
-    this.told.add(key)
+    if (this.reported.has(key)) return
+    this.reported.add(key)
     this.making.findings.push({ ...position, rule, detail, remedy })
   }
 }
