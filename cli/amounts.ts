@@ -47,8 +47,9 @@ export function ratesText(limits: RateLimits): string {
   const rate = ({ amount, window }: Rate): string => `${amount}/${timeText(window)}`
   return Object.entries(limits)
     .map(([name, value]) => {
-      const told = value === null ? 'none' : typeof value === 'number' ? String(value) : (value as readonly Rate[]).map(rate).join(' and ')
-      return `${NAMES[name as keyof RateLimits]} ${told}`
+      const amount =
+        value === null ? 'none' : typeof value === 'number' ? String(value) : (value as readonly Rate[]).map(rate).join(' and ')
+      return `${NAMES[name as keyof RateLimits]} ${amount}`
     })
     .join(', ')
 }

@@ -37,8 +37,8 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
     // V8 flags of the server do not apply: this process holds little memory.
     const mine = fork(MAIN, { execArgv: [] })
     child = mine
-    const told: ControlSettings = { ...rest, stale: keyCache.stale, config: hash, version, home: HOME, restarts, reloads }
-    mine.send(told, () => undefined)
+    const sent: ControlSettings = { ...rest, stale: keyCache.stale, config: hash, version, home: HOME, restarts, reloads }
+    mine.send(sent, () => undefined)
     mine.on('message', (message: FromControlProcess) => {
       if (!('refused' in message)) return
       log.error({ folder: store.folder }, `no keys of the store and no ledger: ${message.refused}`)

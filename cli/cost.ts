@@ -66,12 +66,12 @@ export function addCost(program: Command): void {
     .command('cost <exchange>')
     .description('explain the cost of an exchange, by the request id')
     .option('--config <file>', 'the configuration with the store and the prices (default: gateway.yaml if it exists)')
-    .option('--url <address>', 'an admin API elsewhere, with a token in SLUICE_ADMIN_TOKEN; prices are those of the files here')
+    .option('--url <address>', 'the address of a remote admin API, with a token in SLUICE_ADMIN_TOKEN; prices are those of the files here')
     .option('--json', 'as JSON')
     .action(async (id: string, options: Where & { json?: boolean }) => {
       const row = await ask<Row>(options, 'GET', `/exchanges/${encodeURIComponent(id)}`)
-      const told = await explain(row, configOrUsual(options.config))
-      console.log(options.json ? JSON.stringify(told, undefined, 2) : textOf(row, told))
+      const explained = await explain(row, configOrUsual(options.config))
+      console.log(options.json ? JSON.stringify(explained, undefined, 2) : textOf(row, explained))
     })
 }
 
@@ -80,7 +80,7 @@ interface Factor {
   at?: string
 }
 
-interface Told {
+interface Explanation {
   currency: string
   terms: TermView[]
   /** The factors of prices and of the cost; each with its position. */
@@ -90,7 +90,7 @@ interface Told {
   recorded: { cost: number | null; charge: number | null }
 }
 
-async function explain(row: Row, config: string | undefined): Promise<Told> {
+async function explain(row: Row, config: string | undefined): Promise<Explanation> {
   const usage = usageOf(row)
   if (usage === undefined) throw new CommandError(`The usage of the exchange ${row.id} was not reported, so its cost is unknown.`)
   if (row.target === null || row.model === null) throw new CommandError(`No upstream answered the exchange ${row.id}.`)
@@ -216,7 +216,7 @@ function lineOf(document: YamlDocument, path: readonly (string | number)[]): str
   return `${file}:${line}`
 }
 
-function textOf(row: Row, { currency, terms, times, cost, charge, recorded }: Told): string {
+function textOf(row: Row, { currency, terms, times, cost, charge, recorded }: Explanation): string {
   const amount = (value: number): string => `${Number(value.toPrecision(12))} ${currency}`
   const lines = [`${row.id}  ${row.at}  ${row.model} → ${row.target}${row.estimated ? '  (usage is estimated)' : ''}`]
   const { upstream, region, group } = times

@@ -15,7 +15,7 @@ export const EXIT = {
 
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.good, 'the command succeeded, without findings or with warnings only'],
-  [EXIT.findings, 'there are findings: in the configuration, its data, the cases or the request; or what was asked for could not be done'],
+  [EXIT.findings, 'findings in the configuration, its data, the cases or the request; or the command failed'],
   [EXIT.listen, 'the address cannot be listened on'],
   [EXIT.platform, 'nothing can be served: the server library has no binary for this system, or all workers keep ending before they serve'],
   [EXIT.usage, 'the command line is wrong: an unknown option, a missing argument, an unknown name'],

@@ -30,7 +30,7 @@ export async function checkAndFix(path: string, options: CheckOptions): Promise<
   const config = fileOf(path)
   const fixes: Fix[] = []
   for (let round = 0; ; round++) {
-    const { told, findings, error } = await attempt(config, options)
+    const { result, findings, error } = await attempt(config, options)
     const found = round < MOST_ROUNDS ? findings.flatMap(finding => fixOf(finding, dirname(resolve(config)))) : []
     if (found.length > 0) {
       apply(found)
@@ -38,22 +38,22 @@ export async function checkAndFix(path: string, options: CheckOptions): Promise<
       continue
     }
     const lines = fixes.map(({ file, line, column, rule, from, to }) => `fixed  ${file}:${line}:${column}  ${rule}  ${from} → ${to}`)
-    if (told === undefined) {
+    if (result === undefined) {
       if (lines.length > 0) console.error(lines.join('\n'))
       throw error
     }
-    lines.push(told.text, `${count(fixes.length, 'fix').replace(/fixs$/, 'fixes')}`)
-    return { ...told, json: { ...told.json, fixes }, text: lines.join('\n') }
+    lines.push(result.text, `${count(fixes.length, 'fix').replace(/fixs$/, 'fixes')}`)
+    return { ...result, json: { ...result.json, fixes }, text: lines.join('\n') }
   }
 }
 
 async function attempt(
   config: string,
   options: CheckOptions,
-): Promise<{ told?: CommandResult; findings: readonly Finding[]; error?: DataError }> {
+): Promise<{ result?: CommandResult; findings: readonly Finding[]; error?: DataError }> {
   try {
-    const told = await check(config, options)
-    return { told, findings: told.findings }
+    const result = await check(config, options)
+    return { result, findings: result.findings }
   } catch (error) {
     if (!(error instanceof DataError)) throw error
     return { findings: error.findings, error }

@@ -69,16 +69,16 @@ models
 
 models
   .command('version')
-  .description('the releases that the known models come from')
-  .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")
+  .description('show the release of the catalogue')
+  .option('--config <file>', 'the configuration (default: gateway.yaml if it exists)')
   .option('--json', 'print one JSON document')
   .action(async (_options, command) => (await served(import('./models/release.js'))).showVersion(command.optsWithGlobals()))
 
 models
   .command('sources')
-  .description("how much of the prices and limits stands on a page of the maker's, and how much in another table alone")
-  .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")
-  .option('--provider <name>', 'the models of one, a line each')
+  .description('count how many prices and limits come from a page of the maker, and how many only from a table')
+  .option('--config <file>', 'the configuration (default: gateway.yaml if it exists)')
+  .option('--provider <name>', 'list the models of one provider')
   .option('--json', 'print one JSON document')
   .action(async (_options, command) => (await served(import('./models/sources.js'))).showSources(command.optsWithGlobals()))
 

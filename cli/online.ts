@@ -3,7 +3,7 @@
 
 import type { Finding } from '../codegen/read/findings.js'
 import { readProject } from '../codegen/read/project.js'
-import type { Place, YamlDocument } from '../codegen/read/yaml.js'
+import type { SourcePosition, YamlDocument } from '../codegen/read/yaml.js'
 import { askModels } from './account.js'
 import type { Prepared } from './prepare.js'
 
@@ -30,9 +30,9 @@ export async function askUpstreams(
       if (target.isCallers) return { upstream: name, result: 'skipped: its callers send their own credentials' }
       const given = prepared.gateway.upstreams[name]?.base ?? target.provider.base ?? ''
       const answer = await askModels(target, new URL(given), path)
-      const place = placeOf(document, name)
+      const position = positionOf(document, name)
       if ('rule' in answer) {
-        findings.push({ ...place, rule: answer.rule, detail: `${name}: ${answer.detail}`, remedy: answer.remedy })
+        findings.push({ ...position, rule: answer.rule, detail: `${name}: ${answer.detail}`, remedy: answer.remedy })
         return { upstream: name, result: answer.rule }
       }
       if (answer.isPart) return { upstream: name, result: 'good' }
@@ -62,6 +62,6 @@ function unlisted(upstream: string, models: ReadonlySet<string>, { gateway }: Pr
   )
 }
 
-function placeOf(document: YamlDocument, upstream: string): Place {
+function positionOf(document: YamlDocument, upstream: string): SourcePosition {
   return document.key(['upstreams', upstream])
 }

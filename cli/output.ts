@@ -21,9 +21,9 @@ export interface CommandResult {
  * with `isStrict` if it is a warning.
  */
 export async function runCommand(options: { json?: boolean; strict?: boolean }, run: () => Promise<CommandResult>): Promise<void> {
-  let told: CommandResult
+  let result: CommandResult
   try {
-    told = await run()
+    result = await run()
   } catch (error) {
     if (error instanceof UsageError) {
       console.error(error.message)
@@ -31,19 +31,19 @@ export async function runCommand(options: { json?: boolean; strict?: boolean }, 
       return
     }
     if (!(error instanceof DataError)) throw error
-    told = { json: {}, text: '', findings: error.findings }
+    result = { json: {}, text: '', findings: error.findings }
   }
   // A DataError masks the keys in the quotes of findings.
-  const findings = inOrder(new DataError(told.findings).findings)
+  const findings = inOrder(new DataError(result.findings).findings)
   const isBad = findings.some(({ rule }) => options.strict === true || !isWarning(rule))
   if (isBad) process.exitCode = EXIT.findings
   if (options.json) {
     const shown = findings.map(finding => ({ severity: isWarning(finding.rule) ? 'warning' : 'error', ...finding }))
-    console.log(JSON.stringify({ ok: !isBad, findings: shown, ...told.json }, null, 2))
+    console.log(JSON.stringify({ ok: !isBad, findings: shown, ...result.json }, null, 2))
     return
   }
   if (findings.length > 0) console.error(colored(findings))
-  if (told.text !== '') console.log(told.text)
+  if (result.text !== '') console.log(result.text)
 }
 
 /** Sorts by file and position, and removes duplicates: a source that several modules use is reported for each. */

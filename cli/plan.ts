@@ -7,7 +7,7 @@ import { constants, setPriority } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { DataError } from '../codegen/read/findings.js'
-import { type Place, parseYaml } from '../codegen/read/yaml.js'
+import { parseYaml, type SourcePosition } from '../codegen/read/yaml.js'
 import type { Plan } from '../engine/plan.js'
 import type { Result, Task } from './overlay/compile.js'
 import { GENERATED, hashOverlay, overlayOf } from './overlay/inputs.js'
@@ -45,7 +45,7 @@ export async function locatePlan(config: string | undefined, isServing = false):
   if ('error' in result || wanted === undefined) throw new Error('error' in result ? result.error : result.refused)
   throw new DataError([
     {
-      ...wanted.place,
+      ...wanted.position,
       rule: 'cache/folder',
       detail: `compiled overlays cannot be cached there: ${result.refused}`,
       remedy: 'name a folder that the user that runs Sluice owns and can write to, or remove the entry',
@@ -59,12 +59,12 @@ export function keepPlan(address: string): void {
 }
 
 /** The folder in `cache:`, and its position; undefined if it is absent or not a text, which another check reports. */
-function wantedCache(config: string): { folder: string; place: Place } | undefined {
+function wantedCache(config: string): { folder: string; position: SourcePosition } | undefined {
   try {
     const document = parseYaml(config, readFileSync(config, 'utf8'), [])[0]
     const cache = (document?.value as { cache?: unknown } | null | undefined)?.cache
     if (document === undefined || typeof cache !== 'string') return undefined
-    return { folder: resolve(dirname(config), cache), place: document.at(['cache']) }
+    return { folder: resolve(dirname(config), cache), position: document.at(['cache']) }
   } catch {
     return undefined
   }

@@ -5,16 +5,16 @@ export async function served<Module>(loading: Promise<Module>): Promise<Module> 
   try {
     return await loading
   } catch (error) {
-    const told = error instanceof Error ? error.message : String(error)
-    if (!told.includes('uWS')) throw error
-    console.error(reasonOf(told))
+    const message = error instanceof Error ? error.message : String(error)
+    if (!message.includes('uWS')) throw error
+    console.error(reasonOf(message))
     process.exit(3)
   }
 }
 
-function reasonOf(told: string): string {
+function reasonOf(message: string): string {
   const here = `Node ${process.versions.node} on ${process.platform} ${process.arch}`
-  const wanted = /GLIBC_([\d.]+)' not found/.exec(told)?.[1]
+  const wanted = /GLIBC_([\d.]+)' not found/.exec(message)?.[1]
   const { glibcVersionRuntime: libc } = (process.report.getReport() as unknown as { header: { glibcVersionRuntime?: string } }).header
   const why =
     wanted !== undefined

@@ -9,7 +9,7 @@ export async function simulate(options: { listen: string; scenarios?: string }):
     const isOfAddress = why.startsWith('cannot listen')
     console.error(
       isOfAddress
-        ? `Cannot listen on ${options.listen}: the port is taken, or the address is none of this machine's`
+        ? `Cannot listen on ${options.listen}: the port is taken, or this machine does not have the address`
         : `The scenarios cannot be used: ${why}`,
     )
     process.exit(isOfAddress ? EXIT.listen : EXIT.findings)

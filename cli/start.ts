@@ -110,8 +110,8 @@ async function serveUntilStopped(
     gateway = await open()
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    const told = why.startsWith('cannot listen') ? "the port is taken, or the address is none of this machine's" : why
-    console.error(`Cannot listen on ${settings.host}:${settings.port}: ${told}`)
+    const reason = why.startsWith('cannot listen') ? 'the port is taken, or this machine does not have the address' : why
+    console.error(`Cannot listen on ${settings.host}:${settings.port}: ${reason}`)
     process.exit(2)
   }
   if (isAlone) log.info({ url: gateway.url }, 'listening')

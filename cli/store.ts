@@ -20,7 +20,7 @@ export async function migrateStore(config: string, asJson = false): Promise<void
     const { missing } = await stateOf(engine)
     await migrate(engine, true)
     if (asJson) console.log(JSON.stringify({ ok: true, findings: [], taken: missing }, null, 2))
-    else console.log(missing.length === 0 ? 'The schema is up to date.' : `Taken: ${missing.join(', ')}`)
+    else console.log(missing.length === 0 ? 'The schema is up to date.' : `Migrated: ${missing.join(', ')}`)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     fail(engine === undefined ? `The store cannot be opened: ${why}.` : why)
@@ -62,7 +62,7 @@ export async function restoreStore(file: string, config: string, asJson = false)
   await tried(async () => {
     const { before, ...copied } = await restore(resolve(file), store.folder, store.at)
     if (asJson) console.log(JSON.stringify({ file, before: before ?? null, ...copied }, null, 2))
-    else console.log(`${wordsOf(copied)}${before === undefined ? '' : `\nWhat was there before is in ${before}`}`)
+    else console.log(`${wordsOf(copied)}${before === undefined ? '' : `\nThe replaced store is ${before}`}`)
   })
 }
 

@@ -1,4 +1,4 @@
-// The configuration that a command takes where it is told none.
+// The configuration that a command takes if it is given none.
 
 import { existsSync } from 'node:fs'
 

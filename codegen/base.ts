@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Compiled } from './compile/project.js'
+import type { Printed } from './print/project.js'
 import { type StoredProject, storeProject } from './read/stored.js'
 import { hashOfAll, type KnownUnits } from './units.js'
 
@@ -14,7 +14,7 @@ export interface Base {
 }
 
 /** Writes what overlays need of a project that was compiled into a folder. The working folder is the project's root. */
-export function writeBase(folder: string, { project, units }: Compiled): void {
+export function writeBase(folder: string, { project, units }: Printed): void {
   const text = JSON.stringify({ project: storeProject(project), units } satisfies Base)
   writeFileSync(join(folder, 'base.json'), text)
   writeFileSync(join(folder, 'version'), hashOfAll(text, codeOf('codegen'), codeOf('engine')))

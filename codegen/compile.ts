@@ -3,21 +3,32 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Compiled, compileProject } from './compile/project.js'
+import { checkProject } from './check/references.js'
+import type { Placement } from './compile/output.js'
+import { compileProject } from './compile/project.js'
+import { type Printed, printProject } from './print/project.js'
 import { type Project, readProject } from './read/project.js'
 
 /** The folder of compiled Sluice, which generated modules import from. */
 const SLUICE = fileURLToPath(new URL('..', import.meta.url))
 
+/** Compiles the data of some roots, over a base if there is one. Throws a DataError with every finding if something is wrong. */
+export function compile(roots: readonly string[], placement: Placement, base?: Project): Printed {
+  const project = readProject(roots, base)
+  checkProject(project)
+  const compiled = compileProject(project, placement)
+  return printProject(compiled)
+}
+
 /** Compiles the data of some roots into a folder. Throws a DataError with every finding if something is wrong. */
-export function generate(roots: readonly string[], output: string): Project & Compiled {
-  const compiled = compileProject(readProject(roots), { sluice: path => folderPath(join(output, path), SLUICE) })
+export function generate(roots: readonly string[], output: string): Project & Printed {
+  const printed = compile(roots, { sluice: path => folderPath(join(output, path), SLUICE) })
   rmSync(output, { recursive: true, force: true })
-  for (const [path, text] of compiled.files) {
+  for (const [path, text] of printed.files) {
     mkdirSync(dirname(join(output, path)), { recursive: true })
     writeFileSync(join(output, path), text)
   }
-  return { ...compiled.project, ...compiled }
+  return { ...printed.project, ...printed }
 }
 
 /** A folder's path relative to a file's import, with a slash at the end. */

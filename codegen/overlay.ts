@@ -2,8 +2,7 @@
 
 import { pathToFileURL } from 'node:url'
 import { readBase } from './base.js'
-import { compileProject } from './compile/project.js'
-import { readProject } from './read/project.js'
+import { compile } from './compile.js'
 import { restoreProject } from './read/stored.js'
 import { hashOfAll, type UnitCache } from './units.js'
 import { readVersion } from './version.js'
@@ -26,12 +25,8 @@ export interface Home {
 export function compileOverlay(home: Home, overlay: string, cache: UnitCache): ReadonlyMap<string, string> {
   const { project, units } = readBase(home.generated)
   const known = versioned(cache, hashOfAll(readVersion(home.generated), SLUICE))
-  const { files } = compileProject(readProject([overlay], restoreProject(project, home.root)), {
-    sluice: () => SLUICE,
-    base: { url: pathToFileURL(home.generated).href, units },
-    cache: known,
-  })
-  return files
+  const base = { url: pathToFileURL(home.generated).href, units }
+  return compile([overlay], { sluice: () => SLUICE, base, cache: known }, restoreProject(project, home.root)).files
 }
 
 /** A cache whose units belong to one version of Sluice. */

@@ -5,7 +5,7 @@ import { request as httpRequest, type IncomingMessage, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https'
 import { dirname, join, resolve } from 'node:path'
 import { load } from 'js-yaml'
-import { ADMIN_SOCKET } from '../../control/settings.js'
+import { ADMIN_SOCKET, STORE_FOLDER } from '../../control/settings.js'
 import { jsonOr } from '../json.js'
 import { configOrUsual } from '../usual-config.js'
 
@@ -24,15 +24,15 @@ const TOKEN = 'SLUICE_ADMIN_TOKEN'
 /** The folder of a configuration's store, or the default one if there is no configuration. */
 export function folderOf(config: string | undefined): string {
   const path = configOrUsual(config)
-  if (path === undefined) return resolve('data')
+  if (path === undefined) return resolve(STORE_FOLDER)
   let file: { store?: string | { folder?: string } } | null
   try {
     file = load(readFileSync(path, 'utf8')) as typeof file
   } catch {
     throw new CommandError(`${path} cannot be read: name the gateway's configuration with --config.`)
   }
-  if (file?.store === undefined) throw new CommandError(`${path} has no store, which keys and figures need: add \`store: sqlite\`.`)
-  return resolve(dirname(path), (typeof file.store === 'object' ? file.store.folder : undefined) ?? 'data')
+  if (file?.store === undefined) throw new CommandError(`${path} has no store: keys and usage need one. Add \`store: sqlite\`.`)
+  return resolve(dirname(path), (typeof file.store === 'object' ? file.store.folder : undefined) ?? STORE_FOLDER)
 }
 
 function optionsOf(where: Where, method: string, path: string): RequestOptions & { isSecure: boolean } {

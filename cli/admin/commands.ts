@@ -231,8 +231,8 @@ export function addAdminCommands(program: Command): void {
     parent
       .command(words)
       .description(description)
-      .option('--config <file>', 'the configuration with the store (default: gateway.yaml where there is one)')
-      .option('--url <address>', 'an admin API elsewhere, with a token in SLUICE_ADMIN_TOKEN')
+      .option('--config <file>', 'the configuration with the store (default: gateway.yaml if it exists)')
+      .option('--url <address>', 'the address of a remote admin API, with a token in SLUICE_ADMIN_TOKEN')
       .option('--json', 'as JSON')
   const withFields = (one: Command): Command =>
     one
@@ -399,7 +399,7 @@ export function addAdminCommands(program: Command): void {
   })
 
   command(ledger, 'reconcile <files...>', "the ledger beside a provider's own export of costs or usage, by day and model")
-    .option('--upstream <names...>', "the upstreams that are meant; else those of the export's provider in the file")
+    .option('--upstream <names...>', "the upstreams to compare (default: those of the export's provider in the file)")
     .option('--tolerance <percent>', 'the tolerated difference of figures', '1%')
     .option('--least <amount>', 'smaller differences of money are ignored', '0.01')
     .option('--today', 'also compare the day that has not ended')

@@ -82,9 +82,9 @@ export async function readExport(files: readonly string[]): Promise<Export> {
     const input = contentOf(file)
     const [, format] = (await firstOf(Object.entries(formats), ([, one]) => jsonata(one.is).evaluate(input))) ?? []
     if (format === undefined)
-      throw new CommandError(`${file} is not a known export: ${Object.keys(formats).join(', ')} are (control/ledger/exports.yaml).`)
+      throw new CommandError(`${file} is not a known export. Known are ${Object.keys(formats).join(', ')} (control/ledger/exports.yaml).`)
     if (found !== undefined && found.provider !== format.provider)
-      throw new CommandError(`${file} is of ${format.provider}, and the ones before it of ${found.provider}.`)
+      throw new CommandError(`${file} is an export of ${format.provider}, but the files before it are of ${found.provider}.`)
     const given = (await jsonata(format.rows).evaluate(input)) as ExportRow | ExportRow[] | undefined
     const rows = given === undefined ? [] : [given].flat()
     if (rows.length > 0 && rows.every(row => !row.model))
@@ -118,10 +118,10 @@ function contentOf(file: string): object[] {
 
 function add(to: Export, row: ExportRow, file: string): void {
   const time = typeof row.time === 'number' ? row.time * 1_000 : Date.parse(row.time)
-  if (Number.isNaN(time)) throw new CommandError(`${file} has a row of ${row.time}, which is not a day.`)
+  if (Number.isNaN(time)) throw new CommandError(`${file} has a row with the date ${row.time}, which is not valid.`)
   const currency = row.currency?.toUpperCase()
   if (currency !== undefined && to.currency !== undefined && currency !== to.currency)
-    throw new CommandError(`${file} has ${currency} and ${to.currency}: one currency can be compared.`)
+    throw new CommandError(`${file} has ${currency} and ${to.currency}: only one currency can be compared.`)
   to.currency ??= currency
   addFigures(to.days, new Date(time).toISOString().slice(0, 10), row.model || '(none)', row)
 }
@@ -160,7 +160,7 @@ export async function reconcile(files: readonly string[], options: ReconcileOpti
   for (const day of days) currency = await addDay(ledger, day, upstreams, options)
   if (exported.currency !== undefined && currency !== exported.currency)
     throw new CommandError(`The export is in ${exported.currency}, and the ledger in ${currency}.`)
-  const told = FIGURES.filter(figure =>
+  const figures = FIGURES.filter(figure =>
     days.some(day => [...(exported.days.get(day)?.values() ?? [])].some(one => one[figure] !== undefined)),
   )
   const differences: Difference[] = []
@@ -170,7 +170,7 @@ export async function reconcile(files: readonly string[], options: ReconcileOpti
     const [theirs, ours] = [exported.days.get(day) ?? new Map<string, Figures>(), ledger.get(day) ?? new Map<string, Figures>()]
     for (const model of [...new Set([...theirs.keys(), ...ours.keys()])].sort()) {
       compared++
-      for (const figure of told) {
+      for (const figure of figures) {
         const [provider, own] = [theirs.get(model)?.[figure], ours.get(model)?.[figure]]
         totals.provider[figure] = (totals.provider[figure] ?? 0) + (provider ?? 0)
         totals.ledger[figure] = (totals.ledger[figure] ?? 0) + (own ?? 0)
@@ -193,7 +193,7 @@ function isSame(figure: Figure, provider: number, ledger: number, { tolerance, l
 function upstreamsOf(provider: string, { config, url }: Where): string[] {
   const file = config ?? USUAL_CONFIG
   if (url !== undefined || !existsSync(file))
-    throw new CommandError(`Say which upstreams are ${provider}: --upstream NAME, or --config with the file that has them.`)
+    throw new CommandError(`Name the upstreams of ${provider} with --upstream, or the file that has them with --config.`)
   const { upstreams = {} } = (load(readFileSync(file, 'utf8')) ?? {}) as { upstreams?: Record<string, { provider?: string } | null> }
   const names = Object.keys(upstreams).filter(name => upstreams[name]?.provider === provider)
   if (names.length === 0) throw new CommandError(`${file} has no upstream of ${provider}: name its upstreams with --upstream.`)

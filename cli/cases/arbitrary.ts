@@ -3,33 +3,27 @@
 // anyOf, references followed, allOf merged); each alternative is then made member by member.
 
 import fc from 'fast-check'
-import { resolveReference, type Schema, type SchemaSet, type Union } from '../../codegen/read/schemas.js'
+import { resolveReference, type Schema, type SchemaSet, type Subschema, type Union } from '../../codegen/read/schemas.js'
 import { jsonSchema, jsonValue, keyed, mostly, stringFor } from './words.js'
-
-/** A schema and where its references start. */
-export interface Place {
-  schema: Schema
-  base: string
-}
 
 type Type = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
 
 interface List {
-  prefix: readonly Place[]
-  items?: Place
+  prefix: readonly Subschema[]
+  items?: Subschema
 }
 
 /** What a value has to be, without references and choices. */
 interface Flat {
   types: ReadonlySet<Type>
   values?: readonly unknown[]
-  members: ReadonlyMap<string, readonly Place[]>
+  members: ReadonlyMap<string, readonly Subschema[]>
   required: ReadonlySet<string>
   absent: ReadonlySet<string>
   /** The only members that there may be. */
   allowed?: ReadonlySet<string>
-  rest: readonly Place[]
-  names: readonly Place[]
+  rest: readonly Subschema[]
+  names: readonly Subschema[]
   lists: readonly List[]
   examples: readonly unknown[]
   patterns: readonly string[]
@@ -88,26 +82,26 @@ export interface Options {
 
 export interface Arbitraries {
   /** Values that all of these schemas accept. */
-  of(...places: Place[]): fc.Arbitrary<unknown>
+  of(...subschemas: Subschema[]): fc.Arbitrary<unknown>
 }
 
 export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries {
   const isStrange = options.strange !== false
   const numbers = new WeakMap<object, number>()
   let count = 0
-  const numberOf = ({ schema }: Place): string => {
+  const numberOf = ({ schema }: Subschema): string => {
     if (typeof schema === 'boolean') return String(schema)
     if (!numbers.has(schema)) numbers.set(schema, count++)
     return String(numbers.get(schema))
   }
-  const keyOf = (places: readonly Place[]): string => [...new Set(places.map(numberOf))].join('&')
+  const keyOf = (subschemas: readonly Subschema[]): string => [...new Set(subschemas.map(numberOf))].join('&')
 
   const flats = new Map<string, readonly Flat[]>()
-  const alternatives = (places: readonly Place[]): readonly Flat[] => {
-    const key = keyOf(places)
+  const alternatives = (subschemas: readonly Subschema[]): readonly Flat[] => {
+    const key = keyOf(subschemas)
     let found = flats.get(key)
     if (found === undefined) {
-      found = places.map(alternativesOf).reduce(both, [ANYTHING]).filter(isPossible)
+      found = subschemas.map(alternativesOf).reduce(both, [ANYTHING]).filter(isPossible)
       flats.set(key, found)
     }
     return found
@@ -123,62 +117,62 @@ export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries 
         ((flat.members.get(name)?.length ?? 0) < 2 || alternatives(flat.members.get(name) ?? []).length > 0),
     )
 
-  const alternativesOf = ({ schema, base }: Place): readonly Flat[] => {
+  const alternativesOf = ({ schema, base }: Subschema): readonly Flat[] => {
     if (schema === true) return [ANYTHING]
     if (schema === false) return []
     for (const keyword of Object.keys(schema))
       if (!TALK.has(keyword) && !MEANT.has(keyword)) throw new Error(`cli/cases/arbitrary.ts does not know the keyword ${keyword}`)
-    const place = (item: unknown): Place => ({ schema: item as Schema, base })
-    let result: readonly Flat[] = [ownOf(schema, place)]
+    const at = (item: unknown): Subschema => ({ schema: item as Schema, base })
+    let result: readonly Flat[] = [ownOf(schema, at)]
     if (typeof schema.$ref === 'string') {
       const target = resolveReference(set, schema.$ref, base)
       if (target === undefined) throw new Error(`${schema.$ref} leads nowhere from ${base}`)
       result = both(result, alternativesOf(target))
     }
-    for (const item of (schema.allOf as unknown[] | undefined) ?? []) result = both(result, alternativesOf(place(item)))
-    if (Array.isArray(schema.oneOf)) result = both(result, exclusive(schema.oneOf.map(item => alternativesOf(place(item)))))
+    for (const item of (schema.allOf as unknown[] | undefined) ?? []) result = both(result, alternativesOf(at(item)))
+    if (Array.isArray(schema.oneOf)) result = both(result, exclusive(schema.oneOf.map(item => alternativesOf(at(item)))))
     if (Array.isArray(schema.anyOf))
       result = both(
         result,
-        schema.anyOf.flatMap(item => alternativesOf(place(item))),
+        schema.anyOf.flatMap(item => alternativesOf(at(item))),
       )
     const { union } = schema as { union?: Union }
-    if (union) result = both(result, branchesOf(union, place, schema))
+    if (union) result = both(result, branchesOf(union, at, schema))
     return result
   }
 
-  const branchesOf = (union: Union, place: (item: unknown) => Place, schema: Exclude<Schema, boolean>): readonly Flat[] => {
+  const branchesOf = (union: Union, at: (item: unknown) => Subschema, schema: Exclude<Schema, boolean>): readonly Flat[] => {
     const { by, of } = union
     const known = Object.keys(of)
     const tagged = (tag: unknown, isRequired: boolean): Flat => ({
       ...ANYTHING,
       types: new Set(['object']),
-      members: new Map([[by, [place(tag)]]]),
+      members: new Map([[by, [at(tag)]]]),
       required: new Set(isRequired ? [by] : []),
     })
     const branches = known.flatMap(name =>
-      both([tagged({ const: name }, true)], alternativesOf(place(of[name]))).map(flat => ({ ...flat, weight: flat.weight * 8 })),
+      both([tagged({ const: name }, true)], alternativesOf(at(of[name]))).map(flat => ({ ...flat, weight: flat.weight * 8 })),
     )
     if (union.default !== undefined) {
       const untagged: Flat = { ...ANYTHING, types: new Set(['object']), absent: new Set([by]) }
-      branches.push(...both([untagged], alternativesOf(place(of[union.default]))).map(flat => ({ ...flat, weight: flat.weight * 8 })))
+      branches.push(...both([untagged], alternativesOf(at(of[union.default]))).map(flat => ({ ...flat, weight: flat.weight * 8 })))
     }
     if (union.other === 'open' && isStrange)
       branches.push(tagged({ enum: ['of_tomorrow', 'x'].filter(word => !known.includes(word)) }, true))
     // Declared so beside the union, the member may be null: that is as good as absent.
     const declared = (schema.properties as Record<string, Schema> | undefined)?.[by]
     if (declared !== undefined && union.default !== undefined)
-      branches.push(...both([tagged({ type: 'null' }, true)], alternativesOf(place(of[union.default]))))
+      branches.push(...both([tagged({ type: 'null' }, true)], alternativesOf(at(of[union.default]))))
     return branches
   }
 
   const built = new Map<string, fc.Arbitrary<unknown>>()
-  const build = (places: readonly Place[], depth: number, hint: string): fc.Arbitrary<unknown> => {
-    const key = `${keyOf(places)} ${depth} ${hint}`
+  const build = (subschemas: readonly Subschema[], depth: number, hint: string): fc.Arbitrary<unknown> => {
+    const key = `${keyOf(subschemas)} ${depth} ${hint}`
     let found = built.get(key)
     if (found === undefined) {
-      const choices = alternatives(places).flatMap(flat => choicesOf(flat, depth, hint))
-      if (choices.length === 0) throw new Error(`nothing satisfies ${JSON.stringify(places)}`)
+      const choices = alternatives(subschemas).flatMap(flat => choicesOf(flat, depth, hint))
+      if (choices.length === 0) throw new Error(`nothing satisfies ${JSON.stringify(subschemas)}`)
       // Deep down only what ends soon.
       const ending = depth > DEEPEST ? choices.filter(({ ends }) => ends) : choices
       found = weighted(ending.length > 0 ? ending : choices)
@@ -204,7 +198,7 @@ export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries 
       add('array', 6, false, () => listOf(flat, depth))
       add('object', 6, false, () => objectOf(flat, depth, hint))
     } else if (choices.length === 0 && !flat.types.has('null')) {
-      throw new Error('a schema demands values without end')
+      throw new Error('a schema requires infinite values')
     }
     // Last: shrinking goes to the first, and null hides much.
     add('null', 1, true, () => fc.constant(null))
@@ -212,7 +206,7 @@ export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries 
   }
 
   const listOf = ({ lists, bounds }: Flat, depth: number): fc.Arbitrary<unknown> => {
-    const at = (index: number): Place[] => lists.flatMap(({ prefix, items }) => prefix[index] ?? (items === undefined ? [] : [items]))
+    const at = (index: number): Subschema[] => lists.flatMap(({ prefix, items }) => prefix[index] ?? (items === undefined ? [] : [items]))
     const ahead = Math.max(0, ...lists.map(({ prefix }) => prefix.length))
     const least = bounds.minItems ?? 0
     const most = Math.min(bounds.maxItems ?? Number.POSITIVE_INFINITY, Math.max(least, depth > DEEPEST ? 0 : depth < 2 ? 7 : 4))
@@ -234,29 +228,32 @@ export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries 
   const objectOf = (flat: Flat, depth: number, hint: string): fc.Arbitrary<unknown> => {
     const { members, required, absent, allowed, bounds } = flat
     const possible = [...members].filter(
-      ([name, places]) => !absent.has(name) && (allowed?.has(name) ?? true) && alternatives(places).length > 0,
+      ([name, subschemas]) => !absent.has(name) && (allowed?.has(name) ?? true) && alternatives(subschemas).length > 0,
     )
     const optional = possible.filter(([name]) => !required.has(name))
     // Lists and objects are what mappings work at: they are twice as likely as plain controls.
     const weights = new Map(
-      optional.map(([name, places]) => [name, alternatives(places).some(({ types }) => types.has('array') || types.has('object')) ? 2 : 1]),
+      optional.map(([name, subschemas]) => [
+        name,
+        alternatives(subschemas).some(({ types }) => types.has('array') || types.has('object')) ? 2 : 1,
+      ]),
     )
     const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
     const wanted = depth > DEEPEST ? 0 : depth === 0 ? 7 : depth < 4 ? 2.5 : 1.5
     const chance = (name: string): number => Math.min(0.6, (wanted * (weights.get(name) ?? 1)) / Math.max(1, total))
     const entries: [string, fc.Arbitrary<unknown>][] = [
       ...[...required].map((name): [string, fc.Arbitrary<unknown>] => [name, build(members.get(name) ?? [], depth + 1, name)]),
-      ...(wanted === 0 ? [] : optional).map(([name, places]): [string, fc.Arbitrary<unknown>] => [
+      ...(wanted === 0 ? [] : optional).map(([name, subschemas]): [string, fc.Arbitrary<unknown>] => [
         name,
-        mostly(chance(name), build(places, depth + 1, name)),
+        mostly(chance(name), build(subschemas, depth + 1, name)),
       ]),
     ]
     const known = keyed(entries)
     const more = moreOf(flat, depth, hint)
     const parts = [...(more === undefined ? [] : [more]), known]
     if ((bounds.minProperties ?? 0) > required.size) {
-      if (bounds.minProperties !== 1) throw new Error('minProperties is known as 1 only')
-      parts.unshift(fc.oneof(...optional.map(([name, places]) => keyed([[name, build(places, depth + 1, name)]]))))
+      if (bounds.minProperties !== 1) throw new Error('minProperties is supported only as 1')
+      parts.unshift(fc.oneof(...optional.map(([name, subschemas]) => keyed([[name, build(subschemas, depth + 1, name)]]))))
     }
     return parts.length === 1 ? known : fc.tuple(...parts).map(list => Object.assign({}, ...list) as Record<string, unknown>)
   }
@@ -288,9 +285,9 @@ export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries 
         .map(value => without(value, members, absent))
     return isStrange ? mostlyEmpty(0.03, keyed([['x_unknown', jsonValue]])) : undefined
   }
-  const longest = (names: readonly Place[]): Flat['bounds'] => (names.length === 0 ? {} : (alternatives(names)[0] as Flat).bounds)
+  const longest = (names: readonly Subschema[]): Flat['bounds'] => (names.length === 0 ? {} : (alternatives(names)[0] as Flat).bounds)
 
-  return { of: (...places) => build(places, 0, '') }
+  return { of: (...subschemas) => build(subschemas, 0, '') }
 }
 
 /** How many levels are filled freely; below only what must be there. */
@@ -349,14 +346,14 @@ function exclusive(choices: readonly (readonly Flat[])[]): readonly Flat[] {
   return choices.flatMap((flats, at) =>
     flats.map(flat => {
       const absent = choices.toSpliced(at, 1).map(others => [...(others[0]?.required ?? [])].find(name => !flat.required.has(name)))
-      if (absent.includes(undefined)) throw new Error('oneOf is known of objects that differ in what they demand')
+      if (absent.includes(undefined)) throw new Error('oneOf is supported only for objects with different required members')
       return { ...flat, absent: new Set([...flat.absent, ...(absent as string[])]) }
     }),
   )
 }
 
 /** A schema's own keywords, without those that choose or refer. */
-function ownOf(schema: Exclude<Schema, boolean>, place: (item: unknown) => Place): Flat {
+function ownOf(schema: Exclude<Schema, boolean>, at: (item: unknown) => Subschema): Flat {
   const properties = Object.entries((schema.properties as Record<string, unknown> | undefined) ?? {})
   const { additionalProperties } = schema
   const isClosed = additionalProperties === false
@@ -368,19 +365,19 @@ function ownOf(schema: Exclude<Schema, boolean>, place: (item: unknown) => Place
   return {
     types: schema.type === undefined ? ANYTHING.types : new Set([schema.type].flat() as Type[]),
     ...('const' in schema ? { values: [schema.const] } : Array.isArray(schema.enum) && { values: schema.enum }),
-    members: new Map(properties.map(([name, item]) => [name, [place(item)]])),
+    members: new Map(properties.map(([name, item]) => [name, [at(item)]])),
     required: new Set((schema.required as string[] | undefined) ?? []),
     absent: new Set(),
     ...(isClosed && { allowed: new Set(properties.map(([name]) => name)) }),
-    rest: typeof additionalProperties === 'object' ? [place(additionalProperties)] : [],
-    names: schema.propertyNames === undefined ? [] : [place(schema.propertyNames)],
+    rest: typeof additionalProperties === 'object' ? [at(additionalProperties)] : [],
+    names: schema.propertyNames === undefined ? [] : [at(schema.propertyNames)],
     lists:
       schema.items === undefined && schema.prefixItems === undefined
         ? []
         : [
             {
-              prefix: ((schema.prefixItems as unknown[] | undefined) ?? []).map(place),
-              ...(schema.items !== undefined && { items: place(schema.items) }),
+              prefix: ((schema.prefixItems as unknown[] | undefined) ?? []).map(at),
+              ...(schema.items !== undefined && { items: at(schema.items) }),
             },
           ],
     examples: (schema.examples as unknown[] | undefined) ?? [],
@@ -401,7 +398,7 @@ function merged(one: Flat, other: Flat): Flat {
   const types = new Set([...one.types].filter(type => other.types.has(type) || (type === 'integer' && other.types.has('number'))))
   if (one.types.has('number') && !other.types.has('number') && other.types.has('integer')) types.add('integer')
   const members = new Map(one.members)
-  for (const [name, places] of other.members) members.set(name, [...(members.get(name) ?? []), ...places])
+  for (const [name, subschemas] of other.members) members.set(name, [...(members.get(name) ?? []), ...subschemas])
   const bounds: Partial<Record<Bound, number>> = { ...one.bounds }
   for (const name of LEAST)
     if (other.bounds[name] !== undefined) bounds[name] = Math.max(other.bounds[name], bounds[name] ?? other.bounds[name])

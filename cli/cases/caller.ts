@@ -22,30 +22,31 @@ export interface Called {
   headers: Readonly<Record<string, string>>
   /** The name of a key. Default the first that is enabled. */
   key?: string
-  /** The name of a place for keys, or `none`. Default the first place that the route reads. */
-  place?: string
+  /** The name of a key location, or `none`. Default the first one that the route reads. */
+  keyLocation?: string
 }
 
-/** A request with the key in its place. */
+/** A request with the key in its location. */
 export function withKey(called: Called, snapshot: Snapshot): { path: string; headers: Record<string, string> } {
   const { path: whole, headers } = called
   const [path = '/', query = ''] = whole.split(/\?(.*)/s)
   const names = [...snapshot.keys.values()]
   const text = textOf(called.key ?? names.find(({ enabled }) => enabled)?.name ?? names[0]?.name ?? '')
   const locations = snapshot.plan.keyLocations
-  const place = locations[called.place ?? usualPlace(called, path, query, snapshot) ?? '']
-  if (place?.header !== undefined) return { path: whole, headers: { ...headers, [place.header]: `${place.prefix ?? ''}${text}` } }
-  if (place?.query === undefined) return { path: whole, headers: { ...headers } }
-  return { path: `${whole}${query === '' ? '?' : '&'}${place.query}=${encodeURIComponent(text)}`, headers: { ...headers } }
+  const location = locations[called.keyLocation ?? usualLocation(called, path, query, snapshot) ?? '']
+  if (location?.header !== undefined) return { path: whole, headers: { ...headers, [location.header]: `${location.prefix ?? ''}${text}` } }
+  if (location?.query === undefined) return { path: whole, headers: { ...headers } }
+  return { path: `${whole}${query === '' ? '?' : '&'}${location.query}=${encodeURIComponent(text)}`, headers: { ...headers } }
 }
 
-/** The first place of the plan that the route of a request reads. A path may be served by several routes, each for another place. */
-function usualPlace({ method, headers }: Called, path: string, query: string, { router, plan }: Snapshot): string | undefined {
+/** The first key location of the plan that the route of a request reads. A path may be served by several routes, each for another location. */
+function usualLocation({ method, headers }: Called, path: string, query: string, { router, plan }: Snapshot): string | undefined {
   const head = { method, path, query: Object.fromEntries(new URLSearchParams(query)), headers }
   const usable = Object.keys(plan.keyLocations).filter(name => {
     const { header, query: member, beside } = plan.keyLocations[name] ?? {}
     return (header ?? member) !== undefined && !beside
   })
-  const reads = (name: string): boolean => router({ ...head, hasKeyIn: places => places.includes(name) })?.route.auth.includes(name) ?? true
+  const reads = (name: string): boolean =>
+    router({ ...head, hasKeyIn: locations => locations.includes(name) })?.route.auth.includes(name) ?? true
   return usable.find(reads)
 }

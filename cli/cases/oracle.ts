@@ -62,7 +62,7 @@ function interpreter(): Interpreter {
   let text = readFileSync(createRequire(import.meta.url).resolve('jsonata/jsonata.js'), 'utf8')
   for (const [pattern, replacement, why] of PATCHES) {
     const patched = text.replaceAll(pattern, replacement)
-    if (patched === text) throw new Error(`this version of jsonata has no place to patch: ${why}`)
+    if (patched === text) throw new Error(`this version of jsonata lacks the text to patch: ${why}`)
     text = patched
   }
   const module = { exports: {} }

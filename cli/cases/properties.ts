@@ -51,7 +51,7 @@ export function tryProperties(under: PropertiesUnderTest): PropertiesResult {
   const holds = (part: 'request' | 'response', dialect: string, fault: (value: unknown) => string | undefined): void => {
     const id = schemaId(dialect, part)
     if (!project.schemas.has(id)) return
-    let told: string | undefined
+    let failure: string | undefined
     let least: unknown
     try {
       const values = arbitraries(project.schemas, { strange: false }).of({ schema: { $ref: id }, base: id })
@@ -59,20 +59,20 @@ export function tryProperties(under: PropertiesUnderTest): PropertiesResult {
         tried++
         const found = fault(value)
         if (found === undefined) return true
-        told = found
+        failure = found
         least = value
         return false
       })
       const result = fc.check(property, { numRuns: runs, seed, interruptAfterTimeLimit: LONGEST, markInterruptAsFailure: false })
       if (!result.failed) return
     } catch (error) {
-      told = (error as Error).message
+      failure = (error as Error).message
     }
     const { document } = project.mappings.get(pair) as NonNullable<ReturnType<Project['mappings']['get']>>
     findings.push({
       ...document.at([part]),
       rule: 'case/property',
-      detail: `${told ?? 'it does not hold'}${least === undefined ? '' : `, of ${shown(least)}`}`,
+      detail: `${failure ?? 'the result is not valid'}${least === undefined ? '' : `, of ${shown(least)}`}`,
       remedy: 'correct the mapping or a schema, and add a case with this value',
     })
   }

@@ -134,7 +134,7 @@ function refuseSeveral({ mapping }: Binding, asked: Record<string, unknown>, ctx
   const parts = mapping?.split?.(asked, ctx)
   const fetched = mapping?.fetch?.(asked, ctx)
   if ((Array.isArray(parts) && parts.length > 1) || (Array.isArray(fetched) && fetched.length > 0))
-    throw new UsageError('This request takes several calls, which no one case can hold.')
+    throw new UsageError('This request needs several calls, which one case cannot describe.')
 }
 
 /** Members of `$ctx` that a mapping may read and that a case does not begin with. */
@@ -166,8 +166,8 @@ function caseOf(name: string, exchanged: Exchanged, usual: Context, eventLine: s
     const fails = wire(
       event === undefined ? stream.done(state, whole, carry, out) : stream.event(state, frozen(structuredClone(event)), whole, carry, out),
     )
-    const told = { out: eventsOf(out, eventLine), ...(fails !== undefined && { fails }) }
-    return event === undefined ? { on: 'done', ...told } : { in: event, ...told }
+    const written = { out: eventsOf(out, eventLine), ...(fails !== undefined && { fails }) }
+    return event === undefined ? { on: 'done', ...written } : { in: event, ...written }
   })
   return { ...head, stream: rows }
 }

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import { libraryFor } from '../../codegen/compile/mapping.js'
-import { newAjv } from '../../codegen/compile/validators.js'
+import { newAjv } from '../../codegen/read/ajv.js'
 import { display } from '../../codegen/read/display.js'
 import type { Finding } from '../../codegen/read/findings.js'
 import { checkGrammar } from '../../codegen/read/grammar.js'
@@ -180,7 +180,7 @@ export function readCases(folder: string, project: Project, grammar: 'case' | 'e
 
 /** The finding about a file without a case. */
 export function emptyFile(file: string): Finding {
-  return { file, line: 1, column: 1, rule: 'case/empty', detail: 'the file holds no case', remedy: 'write one, or remove the file' }
+  return { file, line: 1, column: 1, rule: 'case/empty', detail: 'the file has no case', remedy: 'write one, or remove the file' }
 }
 
 function resultOf(document: YamlDocument, run: Run): CaseResult {
@@ -325,9 +325,9 @@ function checkStream({ request, stream }: CaseData, ctx: Context, carry: unknown
     const out: string[] = []
     const fails = isDone ? compiled.done(state, ctx, carry, out) : compiled.event(state, frozen(structuredClone(item.in)), ctx, carry, out)
     const events = isDone ? interpreted.done(plain, ctx, carried) : interpreted.event(plain, structuredClone(item.in), ctx, carried)
-    const told = eventsOf(out, run.eventLine)
-    found.equal([...here, 'out'], item.out, told)
-    found.same(here, `stream.${index}`, told, wire(events))
+    const emitted = eventsOf(out, run.eventLine)
+    found.equal([...here, 'out'], item.out, emitted)
+    found.same(here, `stream.${index}`, emitted, wire(events))
     found.equal([...here, 'fails'], item.fails, wire(fails))
     found.same(here, `stream.${index}.fails`, wire(fails), wire(interpreted.failed(plain)))
     for (const [number, event] of item.out.entries()) found.valid([...here, 'out', number], from, 'event', event)
@@ -350,11 +350,11 @@ function checkParts({ request, split, join, failure, location }: CaseData, ctx: 
     found.same(['join'], 'join', made, wire(interpreted.join(join.in, ctx, carry)))
     found.valid(['join', 'out'], from, 'response', join.out)
   }
-  const told: [name: 'failure' | 'location', given: { in: unknown; out: unknown; invalid?: boolean } | undefined][] = [
+  const expected: [name: 'failure' | 'location', given: { in: unknown; out: unknown; invalid?: boolean } | undefined][] = [
     ['failure', failure],
     ['location', location],
   ]
-  for (const [name, given] of told) {
+  for (const [name, given] of expected) {
     if (given === undefined) continue
     const isInvalid = given.invalid === true
     if (!isInvalid) found.valid([name, 'in'], to, 'response', given.in)

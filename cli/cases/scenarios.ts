@@ -170,7 +170,7 @@ function checkNames({ client, unreachable }: ScenarioData, gateway: GatewayConfi
     if (!known.includes(name)) add(pointer, rule, `there is no ${what} ${name}`, useOneOf(known, name))
   }
   if (client.key_in !== undefined)
-    check(['client', 'key_in'], 'names/credential', 'place of keys', client.key_in, [...Object.keys(plan.keyLocations), 'none'])
+    check(['client', 'key_in'], 'names/credential', 'key location', client.key_in, [...Object.keys(plan.keyLocations), 'none'])
   if (gateway === undefined) return
   if (client.key !== undefined) {
     const keys = gateway.keys.map(({ name }) => name)
@@ -234,7 +234,7 @@ async function outcomeOf(given: ScenarioData, good: Good, plan: Plan): Promise<O
 }
 
 function calledOf({ client: { path, headers, body, key, key_in, method = body === undefined ? 'GET' : 'POST' } }: ScenarioData): Called {
-  return { method, path, headers, ...(key !== undefined && { key }), ...(key_in !== undefined && { place: key_in }) }
+  return { method, path, headers, ...(key !== undefined && { key }), ...(key_in !== undefined && { keyLocation: key_in }) }
 }
 
 function requestOf(

@@ -97,7 +97,7 @@ export async function startStandIn(answer: { upstream(asked: Asked): Answered; c
   }
 }
 
-/** Answers as it is told, and adds nothing but what HTTP needs. */
+/** Answers as the case says, and adds only what HTTP needs. */
 export async function give(response: ServerResponse, answer: Answered): Promise<void> {
   const { status, headers, body, wait = 0, delays = [], isCut = false } = answer
   if (wait > 0) await sleep(wait, undefined, { ref: false })

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { composedPair, composedPairs } from '../../codegen/compile/composed.js'
 import { libraryFor } from '../../codegen/compile/mapping.js'
-import { newAjv } from '../../codegen/compile/validators.js'
+import { newAjv } from '../../codegen/read/ajv.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import { sayingOf } from '../../codegen/read/parts.js'
 import type { Project } from '../../codegen/read/project.js'
@@ -43,7 +43,7 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
     const akin = pairs.filter(name => name.startsWith(`${client}-to-`) || name.endsWith(`-to-${upstream}`))
     const near = nearest(pairs, pair)
     const hint = near === undefined ? '' : ` Did you mean ${near}?`
-    throw new UsageError(`There is no mapping ${pair}.${hint} There are: ${(akin.length > 0 ? akin : pairs).join(', ')}.`)
+    throw new UsageError(`There is no mapping ${pair}.${hint} The mappings are: ${(akin.length > 0 ? akin : pairs).join(', ')}.`)
   }
   const plan = await loadPlan(join(folder, 'gateway.yaml'))
   const compiled = mappingOf(plan, client, upstream) as Mapping
@@ -138,9 +138,9 @@ class Trial {
         if (isEnd) interpreted.done(plain, this.ctx, carry)
         else interpreted.event(plain, structuredClone(event), this.ctx, carry)
       }
-      const told = eventsOf(out, eventLine)
-      for (const one of told) this.check('an emitted event', this.from, 'event', one)
-      rows.push({ ...(isEnd ? {} : { in: event }), steps: [...fired], out: told, ...(fails !== undefined && { fails }) })
+      const emitted = eventsOf(out, eventLine)
+      for (const one of emitted) this.check('an emitted event', this.from, 'event', one)
+      rows.push({ ...(isEnd ? {} : { in: event }), steps: [...fired], out: emitted, ...(fails !== undefined && { fails }) })
       // Nothing is sent after a failure.
       if (fails !== undefined) break
     }

@@ -197,10 +197,10 @@ export function stringFor({ hint, examples, patterns, bounds }: StringRules): fc
   }
   if (minLength === 0 && maxLength === Number.POSITIVE_INFINITY) {
     const own = hinted(hint)
-    const told = examples.filter(example => typeof example === 'string')
-    return told.length === 0
+    const texts = examples.filter(example => typeof example === 'string')
+    return texts.length === 0
       ? own
-      : fc.oneof({ withCrossShrink: true }, { arbitrary: own, weight: 2 }, { arbitrary: fc.constantFrom(...told), weight: 3 })
+      : fc.oneof({ withCrossShrink: true }, { arbitrary: own, weight: 2 }, { arbitrary: fc.constantFrom(...texts), weight: 3 })
   }
   const known = wordsFor(hint, fits, examples)
   const free = fc.string({

@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import { useOneOf } from '../../codegen/read/suggest.js'
 import { size } from '../../codegen/read/units.js'
-import { type Place, parseYaml, type YamlDocument } from '../../codegen/read/yaml.js'
+import { parseYaml, type SourcePosition, type YamlDocument } from '../../codegen/read/yaml.js'
 import type { TokenOptions } from '../../engine/control/tokens.js'
 import { duration } from '../../engine/core/durations.js'
 import { rateLimitsIn } from '../../engine/limits/rate-text.js'
@@ -100,7 +100,7 @@ export async function readConfig(path: string, plan: Plan, displayed: string, op
   // A file that is not YAML may be a secret, so its text is not quoted.
   if (findings.length > 0)
     return { documents, findings: findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })) }
-  return { documents, ...(await read(documents[0] ?? unplaced(displayed, {}), plan, dirname(resolve(path)), options)) }
+  return { documents, ...(await read(documents[0] ?? withoutPositions(displayed, {}), plan, dirname(resolve(path)), options)) }
 }
 
 function good({ findings, loaded }: Omit<ReadConfig, 'documents'>): Loaded {
@@ -110,7 +110,7 @@ function good({ findings, loaded }: Omit<ReadConfig, 'documents'>): Loaded {
 
 /** The same for the content of a configuration without a file. */
 export async function configOf(content: object, plan: Plan): Promise<Loaded> {
-  return good(await read(unplaced('defaults', content), plan, process.cwd()))
+  return good(await read(withoutPositions('defaults', content), plan, process.cwd()))
 }
 
 /** The same for a document that is a part of another file. `folder` is where its files of secrets are. */
@@ -119,9 +119,9 @@ export async function configIn(document: YamlDocument, plan: Plan, folder: strin
 }
 
 /** A document whose values have no positions. */
-function unplaced(file: string, value: unknown): YamlDocument {
-  const place = (): Place => ({ file, line: 1, column: 1 })
-  return { file, value, at: place, key: place, inside: place }
+function withoutPositions(file: string, value: unknown): YamlDocument {
+  const start = (): SourcePosition => ({ file, line: 1, column: 1 })
+  return { file, value, at: start, key: start, inside: start }
 }
 
 async function read(document: YamlDocument, plan: Plan, folder: string, options: ReadOptions = {}): Promise<Omit<ReadConfig, 'documents'>> {

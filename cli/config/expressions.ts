@@ -7,7 +7,7 @@ import type { GatewayConfig, ModelConfig } from '../../engine/snapshot/config.js
 import { type Compiled, type Expressions, NO_EXPRESSIONS } from '../../engine/snapshot/expressions.js'
 import type { GatewayData } from '../../schemas/config/types.js'
 
-interface Place {
+interface FoundExpression {
   pointer: Pointer
   text: string
   /** The names that it sees; undefined: any field of a provider's request, and `$ctx`. */
@@ -17,23 +17,23 @@ interface Place {
 const OF_REQUESTS = ['key', 'groups', 'headers', 'request']
 const OF_CALLS = [...OF_REQUESTS, 'route', 'method', 'path', 'query', 'model', 'answer']
 
-function expressionsIn({ models, call }: GatewayData): Place[] {
+function expressionsIn({ models, call }: GatewayData): FoundExpression[] {
   const sees = OF_REQUESTS
-  const ofModels = Object.entries(models).flatMap(([name, { targets, sticky, patch }]): Place[] => [
+  const ofModels = Object.entries(models).flatMap(([name, { targets, sticky, patch }]): FoundExpression[] => [
     ...(sticky ? [{ pointer: ['models', name, 'sticky', 'by'], text: sticky.by, sees }] : []),
     ...patchesIn(patch, ['models', name, 'patch']),
-    ...targets.flatMap((target, index): Place[] => [
+    ...targets.flatMap((target, index): FoundExpression[] => [
       ...(target.only === undefined ? [] : [{ pointer: ['models', name, 'targets', index, 'only'], text: target.only, sees }]),
       ...patchesIn(target.patch, ['models', name, 'targets', index, 'patch']),
     ]),
   ])
   return [
     ...ofModels,
-    ...Object.entries(call).map(([name, { send }]): Place => ({ pointer: ['call', name, 'send'], text: send, sees: OF_CALLS })),
+    ...Object.entries(call).map(([name, { send }]): FoundExpression => ({ pointer: ['call', name, 'send'], text: send, sees: OF_CALLS })),
   ]
 }
 
-function patchesIn(patch: ModelConfig['patch'], pointer: Pointer): Place[] {
+function patchesIn(patch: ModelConfig['patch'], pointer: Pointer): FoundExpression[] {
   if (patch === undefined) return []
   if (typeof patch === 'string') return [{ pointer, text: patch }]
   return Object.entries(patch).map(([dialect, text]) => ({ pointer: [...pointer, dialect], text }))
@@ -41,10 +41,10 @@ function patchesIn(patch: ModelConfig['patch'], pointer: Pointer): Place[] {
 
 /** The errors in the expressions of a file. */
 export async function expressionFindings(file: GatewayData, document: YamlDocument): Promise<Finding[]> {
-  const places = expressionsIn(file)
-  if (places.length === 0) return []
+  const expressions = expressionsIn(file)
+  if (expressions.length === 0) return []
   const { problemsIn } = await import('../../codegen/compile/problems.js')
-  return places.flatMap(({ pointer, text, sees }) =>
+  return expressions.flatMap(({ pointer, text, sees }) =>
     problemsIn(text, sees, sees ? [] : ['ctx']).map(({ rule, detail, remedy, offset }) => ({
       ...document.inside(pointer, offset),
       rule,

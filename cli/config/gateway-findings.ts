@@ -32,7 +32,7 @@ function grammar(): ReadonlyMap<string, Schema> {
 /** What is left of a document without its errors, so that the rest of it can be checked, too. */
 export interface Rest {
   value: unknown
-  /** The places that were left out. */
+  /** The paths that were left out. */
   without: readonly Pointer[]
 }
 
@@ -55,7 +55,7 @@ export function restOf(document: YamlDocument): Rest {
   return { value, without: [...without, []] }
 }
 
-/** An item of a list is left out with the list, because the places of the others would change. */
+/** An item of a list is left out with the list, because the indices of the others would change. */
 function ownPlace(pointer: Pointer, value: unknown): Pointer {
   const holder = valueAt(value, pointer.slice(0, -1))
   return Array.isArray(holder) ? pointer.slice(0, -1) : pointer

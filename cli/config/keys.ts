@@ -31,9 +31,9 @@ export function keysOf(file: GatewayData, secret: ReadSecret, budgets: BudgetRea
 }
 
 function checkKey(key: GatewayKey, index: number, file: GatewayData, find: Find): void {
-  key.ips?.forEach((range, place) => {
+  key.ips?.forEach((range, number) => {
     if (!isAddressRange(range))
-      find(['keys', index, 'ips', place], 'key/ips', `${range} is not an address or a range`, 'write one such as 10.0.0.0/8')
+      find(['keys', index, 'ips', number], 'key/ips', `${range} is not an address or a range`, 'write one such as 10.0.0.0/8')
   })
   checkRateLimits(key.limits, ['keys', index, 'limits'], find)
   checkGroups(file, key.groups, ['keys', index, 'groups'], find)

@@ -3,7 +3,7 @@
 import { join, resolve } from 'node:path'
 import { size } from '../../codegen/read/units.js'
 import type { Pointer } from '../../codegen/read/yaml.js'
-import { ADMIN_SOCKET, type ControlSettings, STORE_FILE } from '../../control/settings.js'
+import { ADMIN_SOCKET, type ControlSettings, STORE_FILE, STORE_FOLDER } from '../../control/settings.js'
 import type { KeyCacheOptions } from '../../engine/control/keys.js'
 import { duration } from '../../engine/core/durations.js'
 import type { GatewayData } from '../../schemas/config/types.js'
@@ -36,10 +36,10 @@ export function storeSettings(
   }
   const written = typeof store === 'string' ? { at: store } : store
   const pointer: Pointer = typeof store === 'string' ? ['store'] : ['store', 'at']
-  const data = resolve(folder, written.folder ?? 'data')
-  const place = written.at ?? 'sqlite'
-  const at = place === 'sqlite' ? join(data, STORE_FILE) : (secret(place, pointer) ?? '')
-  if (place.startsWith('$') && at !== '' && !/^(sqlite$|postgres(ql)?:\/\/)/.test(at))
+  const data = resolve(folder, written.folder ?? STORE_FOLDER)
+  const where = written.at ?? 'sqlite'
+  const at = where === 'sqlite' ? join(data, STORE_FILE) : (secret(where, pointer) ?? '')
+  if (where.startsWith('$') && at !== '' && !/^(sqlite$|postgres(ql)?:\/\/)/.test(at))
     find(
       pointer,
       'store/at',

@@ -42,8 +42,8 @@ function changesOf(section: string, before: Record<string, Thing>, after: Record
   return names.flatMap((name): Change[] => {
     const [old, now] = [before[name], after[name]]
     if (old === undefined || now === undefined)
-      return [{ section, name, ...(old && { before: old.told }), ...(now && { after: now.told }) }]
-    const whole = old.told !== now.told && !now.isAll ? [{ section, name, before: old.told, after: now.told }] : []
+      return [{ section, name, ...(old && { before: old.text }), ...(now && { after: now.text }) }]
+    const whole = old.text !== now.text && !now.isAll ? [{ section, name, before: old.text, after: now.text }] : []
     if (isDeepStrictEqual(old.written, now.written)) return whole
     const parts = differences(old.written ?? {}, now.written ?? {}, masks, now.grammar)
     return [...whole, ...parts.map(({ path, ...change }) => ({ section, name: [name, path].filter(Boolean).join(': '), ...change }))]
@@ -68,7 +68,7 @@ function addFields(before: Meant, after: Meant): void {
     if (isSame('dialects', from) && parts.every(name => isSame('mappings', name))) continue
     for (const { meaning, project } of [before, after])
       for (const { path, verdict, why } of fieldsOfPair(project, pair))
-        meaning.fields[`${pair}: ${path}`] = { told: why === undefined ? verdict : `${verdict} (${why})` }
+        meaning.fields[`${pair}: ${path}`] = { text: why === undefined ? verdict : `${verdict} (${why})` }
   }
 }
 

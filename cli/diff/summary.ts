@@ -19,7 +19,7 @@ import type { Grammar } from './written.js'
 /** One thing of a configuration. */
 export interface Thing {
   /** What it is, in a line. */
-  told: string
+  text: string
   /** What the line leaves out; where `isAll`, also what the line says. */
   written?: unknown
   isAll?: boolean
@@ -85,13 +85,13 @@ function addData({ dialects, mappings, providers }: Meaning, project: Project): 
     schemas[dialect][part] = schema
   }
   for (const { name, data } of project.formats.values()) {
-    const told = data.via === undefined ? data.title : `${data.title}, by way of ${data.via}`
-    dialects[name] = { told, written: withoutWords({ ...data, ...schemas[name] }), isAll: true }
+    const text = data.via === undefined ? data.title : `${data.title}, by way of ${data.via}`
+    dialects[name] = { text, written: withoutWords({ ...data, ...schemas[name] }), isAll: true }
   }
-  for (const { name, data } of project.mappings.values()) mappings[name] = { told: 'a mapping of its own', written: data }
-  for (const { name, via } of composedPairs(project)) mappings[name] = { told: `by way of ${via}` }
+  for (const { name, data } of project.mappings.values()) mappings[name] = { text: 'a mapping of its own', written: data }
+  for (const { name, via } of composedPairs(project)) mappings[name] = { text: `by way of ${via}` }
   for (const { name, data } of project.providers.values())
-    providers[name] = { told: `speaks ${Object.keys(data.speaks).join(', ')}`, written: data, isAll: true }
+    providers[name] = { text: `speaks ${Object.keys(data.speaks).join(', ')}`, written: data, isAll: true }
 }
 
 /** A format and its schemas without what is there for readers. */
@@ -112,41 +112,41 @@ function addServed(meaning: Meaning, { snapshot, gateway }: Prepared, project: P
   for (const route of snapshot.plan.routes)
     for (const one of route.paths) {
       const does = route.fail ?? (route.answer ? 'answered here' : (route.document ?? 'asks a model'))
-      const told = `${route.dialect}, ${does}, key in ${route.auth.join(' or ') || 'none'}`
+      const text = `${route.dialect}, ${does}, key in ${route.auth.join(' or ') || 'none'}`
       const isFirst = one === route.paths[0]
-      routes[`${route.methods.join(',') || 'any'} ${one} (${route.name})`] = { told, ...(isFirst && { written: written.get(route.name) }) }
+      routes[`${route.methods.join(',') || 'any'} ${one} (${route.name})`] = { text, ...(isFirst && { written: written.get(route.name) }) }
     }
   for (const [name, { provider, base, limits: deadlines, rateLimits }] of Object.entries(gateway.upstreams)) {
-    const doors = Object.keys(snapshot.plan.providers[provider]?.speaks ?? {})
-    upstreams[name] = { told: `${provider}${base === undefined ? '' : ` at ${base}`}, speaks ${doors.join(', ')}` }
+    const endpoints = Object.keys(snapshot.plan.providers[provider]?.speaks ?? {})
+    upstreams[name] = { text: `${provider}${base === undefined ? '' : ` at ${base}`}, speaks ${endpoints.join(', ')}` }
     if (deadlines ?? rateLimits)
       limits[`upstream ${name}`] = {
-        told: [deadlines && deadlinesText(deadlines), rateLimits && ratesText(rateLimits)].filter(Boolean).join(', '),
+        text: [deadlines && deadlinesText(deadlines), rateLimits && ratesText(rateLimits)].filter(Boolean).join(', '),
       }
   }
   const today = new Date().toISOString()
   for (const model of snapshot.models.values()) {
     const targets = model.targets.map(target => `${target.upstream}/${target.model} (priority ${target.priority}, weight ${target.weight})`)
-    models[model.name] = { told: targets.join('; ') }
+    models[model.name] = { text: targets.join('; ') }
     const price = model.config.price ?? priceAt(model.facts.prices, today)
-    if (price !== undefined) prices[model.name] = { told: inWords(price) }
+    if (price !== undefined) prices[model.name] = { text: inWords(price) }
     const { context, maxOutput } = model.facts
     const { rateLimits } = model.config
     if (context ?? maxOutput ?? rateLimits) {
       const sizes = inWords({ context, max_output: maxOutput })
-      limits[`model ${model.name}`] = { told: [sizes, rateLimits && ratesText(rateLimits)].filter(Boolean).join(', ') }
+      limits[`model ${model.name}`] = { text: [sizes, rateLimits && ratesText(rateLimits)].filter(Boolean).join(', ') }
     }
   }
   for (const key of snapshot.keys.values()) {
     const usable = [...snapshot.models.values()].filter(model => mayUse(key, model)).map(({ name }) => name)
     const ends = key.expires === undefined ? '' : `, until ${new Date(key.expires).toISOString()}`
     const from = `${key.routes ? `, routes ${key.routes.join(', ')}` : ''}${key.ips ? `, from ${key.ips.join(', ')}` : ''}`
-    rights[key.name] = { told: key.enabled ? `models ${usable.join(', ') || 'none'}${from}${ends}` : 'disabled' }
-    if (key.rateLimits) limits[`key ${key.name}`] = { told: ratesText(key.rateLimits) }
+    rights[key.name] = { text: key.enabled ? `models ${usable.join(', ') || 'none'}${from}${ends}` : 'disabled' }
+    if (key.rateLimits) limits[`key ${key.name}`] = { text: ratesText(key.rateLimits) }
   }
 }
 
-/** What the operator's file says of each, beside what was told of it; and what it says of the process. */
+/** What the operator's file says of each, beside what was text of it; and what it says of the process. */
 function addWritten(meaning: Meaning, file: GatewayData, root: Schema | undefined): void {
   const of = (name: string): Grammar => ({ rules: { $ref: `#/$defs/${name}` }, root })
   const { $defs } = (root ?? {}) as { $defs?: Record<string, object> }
@@ -157,25 +157,25 @@ function addWritten(meaning: Meaning, file: GatewayData, root: Schema | undefine
   for (const [name, { provider, base, limits, ...rest }] of Object.entries(upstreams))
     Object.assign(meaning.upstreams[name] ?? {}, { written: rest, grammar: of('upstream') })
   for (const [name, { targets, price, limits, ...rest }] of Object.entries(models)) {
-    // Targets are told by their names, since their places say nothing.
-    const told = { ...rest, ...Object.fromEntries(targets.map(target => [nameOf(target, name), parametersOf(target)])) }
-    Object.assign(meaning.models[name] ?? {}, { written: told, grammar: ofModel })
+    // Targets are text by their names, since their order in the list says nothing.
+    const text = { ...rest, ...Object.fromEntries(targets.map(target => [nameOf(target, name), parametersOf(target)])) }
+    Object.assign(meaning.models[name] ?? {}, { written: text, grammar: ofModel })
   }
   for (const [name, one] of Object.entries(relay)) {
     const price = one.price === undefined ? 'no price' : `price ${one.price}`
-    const told = `${one.path} to ${one.upstream}${one.to}, groups ${one.groups.join(', ')}, ${price}`
-    meaning.relays[name] = { told, written: one, isAll: true, grammar: of('relay') }
+    const text = `${one.path} to ${one.upstream}${one.to}, groups ${one.groups.join(', ')}, ${price}`
+    meaning.relays[name] = { text, written: one, isAll: true, grammar: of('relay') }
   }
   for (const [name, one] of Object.entries(call)) {
-    const told = `asked at ${one.at}, may ${one.may.join(', ')}, else ${one.on_fail}${scopeOf(one)}`
-    meaning.calls[name] = { told, written: one, isAll: true, grammar: of('call') }
+    const text = `asked at ${one.at}, may ${one.may.join(', ')}, else ${one.on_fail}${scopeOf(one)}`
+    meaning.calls[name] = { text, written: one, isAll: true, grammar: of('call') }
   }
   for (const [name, one] of Object.entries(patterns)) {
     const sought = one.words ? `words ${one.words.join(', ')}` : [one.match].flat().join(' or ')
-    const told = `${one.do} ${sought} in ${one.in.join(' and ')}${scopeOf(one)}`
-    meaning.patterns[name] = { told, written: one, isAll: true, grammar: of('pattern') }
+    const text = `${one.do} ${sought} in ${one.in.join(' and ')}${scopeOf(one)}`
+    meaning.patterns[name] = { text, written: one, isAll: true, grammar: of('pattern') }
   }
-  meaning.settings[''] = { told: '', written: settings, isAll: true, grammar: { rules: root, root } }
+  meaning.settings[''] = { text: '', written: settings, isAll: true, grammar: { rules: root, root } }
 }
 
 function nameOf({ upstream, model }: GatewayTarget, own: string): string {

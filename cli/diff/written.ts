@@ -18,7 +18,7 @@ export interface Difference {
   after?: string
 }
 
-/** Words in the place of secrets: the same secret has the same word wherever one of these tells of it. */
+/** Words in the place of secrets: the same secret has the same word wherever it appears. */
 export class Masks {
   private readonly words = new Map<string, string>()
 
@@ -31,10 +31,10 @@ export class Masks {
   }
 }
 
-/** What stands in the place of a secret and is none. */
+/** Values of a secret that are not secret themselves. */
 const NO_SECRETS = new Set(['none', 'caller', 'sqlite'])
 
-/** Every difference of two values of JSON, in the order of the first; what is only in one is told as a whole. */
+/** Every difference of two values of JSON, in the order of the first; a value that only one of them has is one difference. */
 export function differences(before: unknown, after: unknown, masks: Masks, grammar?: Grammar): Difference[] {
   const root = grammar?.root
   const found: Difference[] = []
@@ -62,15 +62,15 @@ function isTree(value: unknown): value is object {
   return isHolder(value) && (!Array.isArray(value) || value.some(isHolder))
 }
 
-/** A value as it is told: texts as they are, lists and objects as in YAML. */
+/** A value as it is printed: texts as they are, lists and objects as in YAML. */
 function inWords(value: unknown, rules: Rules, root: Schema | undefined, masks: Masks): string {
-  const told = (part: unknown, of: Rules): string => {
-    if (Array.isArray(part)) return `[${part.map(one => told(one, rulesOf(of.items, root))).join(', ')}]`
+  const printed = (part: unknown, of: Rules): string => {
+    if (Array.isArray(part)) return `[${part.map(one => printed(one, rulesOf(of.items, root))).join(', ')}]`
     if (!isHolder(part)) return single(part, of, masks)
     const members = Object.entries(part).filter(([, one]) => !isNothing(one))
-    return `{ ${members.map(([name, one]) => `${name}: ${told(one, rulesOf(partOf(of, name, part), root))}`).join(', ')} }`
+    return `{ ${members.map(([name, one]) => `${name}: ${printed(one, rulesOf(partOf(of, name, part), root))}`).join(', ')} }`
   }
-  return told(value, rules)
+  return printed(value, rules)
 }
 
 function single(value: unknown, { secret }: Rules, masks: Masks): string {

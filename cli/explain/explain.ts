@@ -83,7 +83,8 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, known: Kn
   const { plan } = snapshot
   const found = snapshot.router({
     ...given,
-    hasKeyIn: places => options.key !== undefined || presentedKey(places, plan.keyLocations, given.headers, given.query) !== undefined,
+    hasKeyIn: locations =>
+      options.key !== undefined || presentedKey(locations, plan.keyLocations, given.headers, given.query) !== undefined,
   })
   if (found?.kind !== 'route') {
     into.refused = found
@@ -175,8 +176,8 @@ export function namedKey(name: string, route: Route, snapshot: Snapshot): Key | 
 async function explainTarget(usual: Attempt, dialect: Dialect, known: Known): Promise<object> {
   const better = betterFor(usual)
   if (better !== undefined) {
-    const told = await explainBinding({ ...usual, binding: better }, dialect, known)
-    if (!('refused' in told)) return told
+    const explained = await explainBinding({ ...usual, binding: better }, dialect, known)
+    if (!('refused' in explained)) return explained
   }
   return explainBinding(usual, dialect, known)
 }
@@ -184,7 +185,7 @@ async function explainTarget(usual: Attempt, dialect: Dialect, known: Known): Pr
 async function explainBinding(attempt: Attempt, dialect: Dialect, known: Known): Promise<object> {
   const { binding, choice, limits, input } = attempt
   const { target } = binding
-  const told = {
+  const shown = {
     target: target.name,
     provider: target.provider.name,
     dialect: binding.to.name,
@@ -201,16 +202,16 @@ async function explainBinding(attempt: Attempt, dialect: Dialect, known: Known):
     if (refusal) throw refusal
     if (binding.mapping && input.stream && !binding.mapping.stream)
       throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
-    return { ...told, ...(await renderedOf(attempt, known)) }
+    return { ...shown, ...(await renderedOf(attempt, known)) }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     if (binding.next && binding.mapping)
       return {
-        ...told,
+        ...shown,
         refused: refusalOf(error, dialect),
         next: await explainBinding({ ...attempt, binding: binding.next }, dialect, known),
       }
-    return { ...told, refused: refusalOf(error, dialect) }
+    return { ...shown, refused: refusalOf(error, dialect) }
   }
 }
 

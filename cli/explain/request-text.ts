@@ -192,7 +192,7 @@ function wordsOf(line: string): string[] {
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
 
-/** A text in `$'…'`, as browsers copy requests; `end` is the place of its closing quote. */
+/** A text in `$'…'`, as browsers copy requests; `end` is the index of its closing quote. */
 function escaped(line: string, from: number): { text: string; end: number } {
   let text = ''
   for (let at = from; at < line.length; at++) {

@@ -1,4 +1,4 @@
-// A client for each dialect: the routes define the places of the model, the key and the stream flag, the simulator the rest
+// A client for each dialect: the routes define where the model, the key and the stream flag are, the simulator the rest
 // of the request.
 
 import { type IncomingMessage, request as send } from 'node:http'
@@ -57,10 +57,10 @@ export function requestOf(client: Client, plan: Plan, model: string, text: strin
   const body = client.says({ text }) as Record<string, unknown>
   const query = new URLSearchParams(route.when?.query)
   let path = route.paths[0] as string
-  const place = route.model as NonNullable<RoutePlan['model']>
-  if (place.from === 'path') path = path.replace(/\{\+?model\}/, encodeURIComponent(model))
-  else if (place.from === 'query') query.set(place.path[0] as string, model)
-  else put(body, place.path, model)
+  const member = route.model as NonNullable<RoutePlan['model']>
+  if (member.from === 'path') path = path.replace(/\{\+?model\}/, encodeURIComponent(model))
+  else if (member.from === 'query') query.set(member.path[0] as string, model)
+  else put(body, member.path, model)
   if (typeof route.stream === 'object' && (mode !== 'json' || route.stream.isDefault)) put(body, route.stream.path, mode !== 'json')
   const headers: Record<string, string> = { 'content-type': 'application/json' }
   const credential = plan.keyLocations[route.auth[0] as string] as KeyLocation
@@ -108,7 +108,7 @@ export function heard(response: IncomingMessage): Promise<Heard> {
 export function eventsOf(text: string, mode: Mode): unknown[] {
   if (mode === 'json_array') {
     const list: unknown = JSON.parse(text)
-    if (!Array.isArray(list)) throw new SyntaxError('the stream is no array')
+    if (!Array.isArray(list)) throw new SyntaxError('the stream is not an array')
     return list
   }
   if (mode === 'ndjson') return text.split('\n').flatMap(line => (line.trim() === '' ? [] : [jsonOrText(line)]))

@@ -76,13 +76,13 @@ function judgeWay(endings: readonly Ending[], { calls, targets }: Exchange): str
 function judgeCall(call: Call, { token, key, client }: Exchange, plan: Plan): string[] {
   const found: string[] = []
   const { dialect, method, path, body, headers } = call
-  if (dialect === undefined) return [`${method} ${path} is no path of an upstream`]
+  if (dialect === undefined) return [`${method} ${path} is not a path of an upstream`]
   if (body.split(token).length !== 2) found.push(`its body holds the words of the client ${body.split(token).length - 1} times`)
   if ((path + body + JSON.stringify(headers)).includes(key)) found.push("it saw the client's key")
   const to = plan.dialects[dialect.name]
   const value = jsonOrText(body)
   if (to?.validateRequest && !to.validateRequest(value))
-    found.push(`its body is no request of ${dialect.name}: ${JSON.stringify(to.validateRequest.errors?.slice(0, 2))}`)
+    found.push(`its body is not a request of ${dialect.name}: ${JSON.stringify(to.validateRequest.errors?.slice(0, 2))}`)
   if (client.dialect !== dialect.name && mappingOf(plan, client.dialect, dialect.name) === undefined)
     found.push(`it was asked in ${dialect.name}, to which ${client.dialect} has no mapping`)
   return found
@@ -115,21 +115,21 @@ function judgeAnswer(ending: 'good' | 'breaks', exchange: Exchange, dialect: Com
   const call = calls.at(-1) as Call
   if (client.mode === 'json') {
     const body = jsonOrText(heard.text)
-    if (typeof body !== 'object' || body === null) return [...found, 'the answer is no JSON']
+    if (typeof body !== 'object' || body === null) return [...found, 'the answer is not JSON']
     return [...found, ...sameUsage('the answer', dialect.usage?.(body), exchange.usageOf(call))]
   }
   let events: unknown[]
   try {
     events = eventsOf(heard.text, client.mode)
   } catch {
-    return [...found, 'the stream is no array of JSON']
+    return [...found, 'the stream is not a JSON array']
   }
   const format = dialect.stream
   const framing = simulated.paths.find(path => path.framing)?.framing
-  const told = events.filter(event => event !== format?.sentinel)
-  const odd = told.find(event => typeof event !== 'object' || event === null)
-  if (odd !== undefined) found.push(`an event is no JSON object: ${String(odd).slice(0, 100)}`)
-  const objects = told.filter((event): event is object => typeof event === 'object' && event !== null)
+  const data = events.filter(event => event !== format?.sentinel)
+  const odd = data.find(event => typeof event !== 'object' || event === null)
+  if (odd !== undefined) found.push(`an event is not a JSON object: ${String(odd).slice(0, 100)}`)
+  const objects = data.filter((event): event is object => typeof event === 'object' && event !== null)
   const failures = objects.filter(event => format?.fail?.read(event) === true)
   const isProven = objects.some(event => framing?.ends(event) === true)
   const hasSentinel = events.at(-1) === format?.sentinel
@@ -139,7 +139,7 @@ function judgeAnswer(ending: 'good' | 'breaks', exchange: Exchange, dialect: Com
     if (format?.sentinel !== undefined && client.mode === 'sse' && !hasSentinel) found.push('the stream has no sentinel')
     return found
   }
-  if (failures.length === 0 || objects.at(-1) !== failures.at(-1)) found.push('the last event tells of no failure')
+  if (failures.length === 0 || objects.at(-1) !== failures.at(-1)) found.push('the last event reports no failure')
   else if (messageOf(dialect.error.read(failures.at(-1), undefined)) === '') found.push('the failure has no message')
   if (isProven || hasSentinel) found.push('a stream that broke looks as if it had ended')
   return found
@@ -159,7 +159,7 @@ function judgeRefusal({ client, heard, calls }: Exchange, dialect: Compiled, sim
   const wanted = kept ? status : word.status
   if (heard.status !== wanted) found.push(`status ${heard.status} in place of ${wanted}`)
   const body = jsonOrText(heard.text)
-  if (typeof body !== 'object' || body === null) return [...found, `the error is no JSON: ${heard.text.slice(0, 100)}`]
+  if (typeof body !== 'object' || body === null) return [...found, `the error is not JSON: ${heard.text.slice(0, 100)}`]
   const read = dialect.error.read(body, heard.status)
   // In some dialects errors have no type.
   const usual = simulated.error({ status: wanted ?? 0, message: 'x', type: word.type })
@@ -168,7 +168,7 @@ function judgeRefusal({ client, heard, calls }: Exchange, dialect: Compiled, sim
   const reason = fault.refusal === undefined ? fault.error : last.dialect?.refusals[fault.refusal]
   const said = fault.hidden ? undefined : reason?.message
   if (fault.hidden && reason?.message !== undefined && heard.text.includes(reason.message))
-    found.push('the client was told what is not its business')
+    found.push('the client got a message that is hidden from it')
   if (messageOf(read) === '') found.push('the error has no message')
   else if (said !== undefined && messageOf(read) !== said) found.push(`the error says '${messageOf(read)}' in place of '${said}'`)
   const sample = simulated.error({ status: heard.status, message: 'x', type: String(read?.type) })
@@ -177,7 +177,7 @@ function judgeRefusal({ client, heard, calls }: Exchange, dialect: Compiled, sim
   if (wait !== undefined && heard.headers['retry-after'] !== String(wait))
     found.push(`retry-after is ${heard.headers['retry-after']} in place of ${wait}`)
   if (wait === undefined && kind === 'rate_limit' && heard.headers['retry-after'] !== undefined)
-    found.push(`retry-after ${heard.headers['retry-after']}, which nobody has said`)
+    found.push(`retry-after ${heard.headers['retry-after']}, which no provider sent`)
   return found
 }
 
@@ -219,16 +219,17 @@ function judgeLine(ending: Ending, { line, heard, calls, secrets, key, usageOf }
   if (target.split('/')[0] !== last.upstream) found.push(`the log says target ${target} in place of ${last.upstream}`)
   if (partial !== (ending === 'breaks')) found.push(`the log says partial: ${partial}`)
   const wanted = calls.slice(0, -1).map(call => `${call.upstream} ${call.fault.fails} ${statusOf(call)}`)
-  const told = failed.slice(0, calls.length - 1).map(one => `${one.target.split('/')[0]} ${one.kind} ${one.status}`)
-  if (told.join() !== wanted.join()) found.push(`the log says that these failed: ${told.join() || 'none'}, in place of ${wanted.join()}`)
+  const logged = failed.slice(0, calls.length - 1).map(one => `${one.target.split('/')[0]} ${one.kind} ${one.status}`)
+  if (logged.join() !== wanted.join())
+    found.push(`the log says that these failed: ${logged.join() || 'none'}, in place of ${wanted.join()}`)
   const kind = ending === 'breaks' ? (last.fault.breaks ?? last.fault.fails) : last.fault.fails
   if (error?.kind !== kind) found.push(`the log says error ${String(error?.kind)} in place of ${String(kind)}`)
   if (upstream?.status !== statusOf(last)) found.push(`the log says that the last upstream answered ${upstream?.status}`)
   const isFault = failed.length > 0 || ending === 'breaks' || ending === 'moves'
-  if (isFault && (level ?? 0) < WARN) found.push(`the log tells of a failure on level ${level}`)
+  if (isFault && (level ?? 0) < WARN) found.push(`the log reports a failure on level ${level}`)
   if (ending === 'good') found.push(...sameUsage('the log', usage, usageOf(last)))
   if (ending === 'moves' || ending === 'final') {
-    if (usage !== undefined) found.push(`the log accounts ${JSON.stringify(usage)} for an answer that nobody got`)
+    if (usage !== undefined) found.push(`the log has the usage ${JSON.stringify(usage)} of an answer that no client got`)
   }
   const text = JSON.stringify(line)
   for (const secret of [...secrets, key]) if (text.includes(secret)) found.push('the log holds a secret, or the address of an upstream')

@@ -33,8 +33,8 @@ const SLOWNESS = 4
 /** The text of good answers after a token; long enough for faults in the middle of a stream. */
 const WORDS = 'is what this answer repeats of the request that it belongs to, and it ends here.'
 
-/** Runs cases in parallel; calls `told` with each result. */
-export async function runCases(cases: readonly Case[], told?: (result: Result) => void): Promise<Result[]> {
+/** Runs cases in parallel; calls `report` with each result. */
+export async function runCases(cases: readonly Case[], report?: (result: Result) => void): Promise<Result[]> {
   const upstream = await startFaultyUpstream(HOME)
   const known = dialects(HOME)
   const results: Result[] = []
@@ -44,7 +44,7 @@ export async function runCases(cases: readonly Case[], told?: (result: Result) =
     runCase(one, slowness, upstream, known).catch(error => [error instanceof Error ? error.message : String(error)])
   const take = (result: Result): void => {
     results.push(result)
-    told?.(result)
+    report?.(result)
   }
   const work = async (): Promise<void> => {
     while (next < cases.length) {
@@ -65,8 +65,8 @@ export async function runCases(cases: readonly Case[], told?: (result: Result) =
   } finally {
     await upstream.stop()
   }
-  const place = new Map(cases.map((one, index) => [one.id, index]))
-  return results.sort((one, other) => (place.get(one.case.id) ?? 0) - (place.get(other.case.id) ?? 0))
+  const order = new Map(cases.map((one, index) => [one.id, index]))
+  return results.sort((one, other) => (order.get(one.case.id) ?? 0) - (order.get(other.case.id) ?? 0))
 }
 
 const SOUND: Scenario = { name: 'sound', title: 'no fault', first: [{}] }

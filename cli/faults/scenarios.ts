@@ -3,7 +3,7 @@
 
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { KINDS } from '../../codegen/compile/format.js'
+import { KINDS } from '../../codegen/read/kinds.js'
 import type { Kind } from '../../engine/plan.js'
 import { closed, readFaults, scriptProperties } from '../simulator/grammar.js'
 import type { Script } from '../simulator/script.js'

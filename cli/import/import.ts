@@ -24,7 +24,7 @@ export async function importGateway(source: Source, path: string, out: string | 
   const read = { litellm: readLitellm, 'new-api': readNewApi }[source]
   read(parsed(path), plan)
   if (options !== undefined) readNewApiOptions(parsed(options), plan)
-  if (plan.lines.length === 0) throw new UsageError(`${path} holds no settings of ${source}.`)
+  if (plan.lines.length === 0) throw new UsageError(`${path} has no settings of ${source}.`)
   const yaml = `# Made by \`sluice import ${source}\`. \`sluice check\` finds errors; the command printed what needs manual work.\n${dump(plan.gateway, { lineWidth: 120, noRefs: true })}`
   if (out !== undefined) {
     if (existsSync(out)) throw new UsageError(`${out} exists already; nothing was written.`)

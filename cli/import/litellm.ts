@@ -209,7 +209,7 @@ function tellParam(path: string, member: string, plan: Plan): void {
   if (/^(timeout|stream_timeout)$/.test(member))
     plan.tell(path, 'by hand', 'give the upstream limits: first_event for a stream, headers for a whole answer')
   else if (/^(max_retries|num_retries)$/.test(member))
-    plan.tell(path, 'approximate', 'the next target is asked once; give the model another one')
+    plan.tell(path, 'approximate', 'the next target is called once; give the model another target')
   else if (/^(temperature|top_p|max_tokens|seed|stop|user|extra_body|reasoning_effort)$/.test(member))
     plan.tell(path, 'by hand', "defaults or force of the target, by the provider's name for it (docs/parameters.md)")
   else if (/^(extra_headers|headers|organization)$/.test(member)) plan.tell(path, 'by hand', 'headers of the upstream')
@@ -262,7 +262,7 @@ const SETTINGS: readonly [name: RegExp, verdict: Verdict, why: string][] = [
   [
     /^(num_retries|max_fallbacks|retry_after|retry_policy)$/,
     'approximate',
-    'each target is asked once, as long as nothing was sent; retry of a model says otherwise (docs/routing.md)',
+    'each target is called once, if nothing was sent yet; retry of a model changes that (docs/routing.md)',
   ],
   [
     /^(disable_cooldowns|allowed_fails_policy)$/,
@@ -320,7 +320,7 @@ function readStrategy(path: string, name: string, plan: Plan): void {
   const [choose, verdict, why] = STRATEGIES[name] ?? [
     undefined,
     'by hand' as const,
-    'targets of one priority are shared by weight; choose of a model says otherwise',
+    'targets of one priority share requests by weight; choose of a model changes that',
   ]
   for (const model of Object.values(plan.gateway.models)) if (choose !== undefined && model.targets.length > 1) model.choose = choose
   plan.tell(path, verdict, why)

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { CatalogueData, ModelData, PricesData } from '../../codegen/catalogue/data.js'
+import type { CatalogueData, ModelData, PricesData } from '../../codegen/read/catalogue-data.js'
 import type { Project } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
 import { builtIn } from '../project.js'
@@ -75,7 +75,7 @@ export function importModels(kind: string, path: string, options: ImportOptions 
     for (const name of Object.keys(known?.models ?? {})) if (!seen.has(name)) gone.push(`${file}: ${name}`)
     const text = printModels(
       { title: project.providers.get(provider)?.data.title ?? provider, source, read: day, providers: [provider], models },
-      `Made by \`sluice models import ${kind}\`. Corrections stand in a file beside this folder, and go before what is here.`,
+      `Made by \`sluice models import ${kind}\`. Corrections are in a file beside this folder, which overrides this one.`,
       '../../schemas/config/models.yaml',
     )
     if (options.dryRun) continue

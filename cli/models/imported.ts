@@ -1,6 +1,6 @@
 // The models of an imported table in our form, and what could not be converted.
 
-import type { ModelData, PricesData } from '../../codegen/catalogue/data.js'
+import type { ModelData, PricesData } from '../../codegen/read/catalogue-data.js'
 
 /** A provider's names in tables, by our name. */
 export type TableNames = ReadonlyMap<string, readonly string[]>
@@ -49,6 +49,11 @@ export function present<Value extends object>(value: Value): { [Key in keyof Val
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as never
 }
 
+/** An entry made of the row of a table, without undefined members. Its words are those of the table: the grammar checks them when the file is read. */
+export function unchecked(data: { [Key in keyof ModelData]: unknown }): ModelData {
+  return present(data) as ModelData
+}
+
 /** The traits of a model that takes nothing but some kinds in conversations, by a list of all of them; none without a list. */
 export function refusedMedia(kinds: readonly string[] | undefined): Partial<Record<'images' | 'audio' | 'video', false>> {
   const traits = { images: 'image', audio: 'audio', video: 'video' } as const
@@ -58,7 +63,7 @@ export function refusedMedia(kinds: readonly string[] | undefined): Partial<Reco
 }
 
 /** One row of prices, if it has any price. */
-export function pricesOf(row: Record<string, number | undefined>, when: Record<string, unknown>[] = []): PricesData[] | undefined {
+export function pricesOf(row: Record<string, number | undefined>, when: PricesData['when'] = []): PricesData[] | undefined {
   const meters = present(row)
   if (Object.keys(meters).length === 0 && when.length === 0) return undefined
   return [{ from: ALWAYS, ...meters, ...(when.length > 0 && { when }) }]

@@ -17,7 +17,7 @@ export async function showVersion({ config, json }: VersionOptions): Promise<voi
   if (json) console.log(JSON.stringify({ ok: true, findings: [], releases: plan.releases ?? [] }, null, 2))
   else {
     for (const line of releaseLines(plan)) console.log(line)
-    for (const release of plan.releases ?? []) for (const place of release.leftOut ?? []) console.log(`  left out: ${place}`)
+    for (const release of plan.releases ?? []) for (const path of release.leftOut ?? []) console.log(`  left out: ${path}`)
   }
 }
 
@@ -27,7 +27,7 @@ export function releaseLines({ releases = [] }: Pick<Plan, 'releases'>, today = 
 }
 
 function lineOf({ version, released, at, leftOut = [] }: CatalogueRelease): string {
-  const rest = leftOut.length === 0 ? '' : `, ${leftOut.length} places of it are for a newer gateway`
+  const rest = leftOut.length === 0 ? '' : `, ${leftOut.length} facts of it are for a newer gateway and were left out`
   return `catalogue ${version} of ${released} (${at})${rest}`
 }
 

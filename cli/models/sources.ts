@@ -1,7 +1,7 @@
 // `sluice models sources`: how much of what is known of models stands on a page of their maker's, and how much in another table alone.
 
 import { dirname } from 'node:path'
-import type { CatalogueFile } from '../../codegen/catalogue/read.js'
+import type { CatalogueFile } from '../../codegen/read/catalogue.js'
 import type { Project } from '../../codegen/read/project.js'
 import type { ModelFacts } from '../../engine/plan.js'
 import { loadPlan } from '../plan.js'
@@ -26,13 +26,13 @@ const FACTS = { prices: 'prices', context: 'context' } as const satisfies Record
 
 type Fact = keyof typeof FACTS
 
-interface Told {
+interface SourceOfFact {
   kind: Kind
   /** The page, or the name of the table. */
   source?: string
 }
 
-type Row = { model: string; provider: string } & Record<Fact, Told>
+type Row = { model: string; provider: string } & Record<Fact, SourceOfFact>
 
 /** The days of what was looked at first and last. */
 interface Days {
@@ -104,7 +104,7 @@ function countOf(rows: readonly Row[], fact: Fact): Record<Kind, number> {
 
 function toldOf({ provider, name, found }: ModelRow, project: Project): Row {
   const domains = domainsOf(provider, project)
-  const told = (fact: Fact): Told => {
+  const sourceOf = (fact: Fact): SourceOfFact => {
     const entry = found.findLast(({ entry, isAway }) => entry.facts[FACTS[fact]] !== undefined && !(isAway && fact === 'prices'))?.entry
     if (entry === undefined) return { kind: 'none' }
     const { source } = entry.facts
@@ -112,7 +112,7 @@ function toldOf({ provider, name, found }: ModelRow, project: Project): Row {
     const page = confirmation(project.catalogue, provider, name, fact)?.source
     return page === undefined ? { kind: 'table', ...(source !== undefined && { source }) } : { kind: kindOf(page, domains), source: page }
   }
-  return { model: name, provider, prices: told('prices'), context: told('context') }
+  return { model: name, provider, prices: sourceOf('prices'), context: sourceOf('context') }
 }
 
 /** Whether an entry stands in a folder of models/, where tables of others are: `readCatalogue` gives these the even layers. */
@@ -130,7 +130,7 @@ export function confirmation(
   return files
     .filter(({ data }) => data.providers === undefined || data.providers.includes(provider))
     .flatMap(({ data }) => (data.confirmed ?? []).map(page => ({ read: data.read, ...page })))
-    .filter(({ facts, models }) => facts.includes(fact) && models.includes(name))
+    .filter(({ facts, models }) => facts.some(one => one === fact) && models.includes(name))
     .sort((left, right) => (left.read < right.read ? 1 : -1))[0]
 }
 

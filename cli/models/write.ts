@@ -1,7 +1,7 @@
 // Facts as readable YAML: a line for each fact, models by name, so that a second import shows as a diff.
 
 import { dump } from 'js-yaml'
-import type { CatalogueData, ModelData } from '../../codegen/catalogue/data.js'
+import type { CatalogueData, ModelData } from '../../codegen/read/catalogue-data.js'
 
 /** One line: an object or a list as `{ a: 1 }`, a text in quotes if it needs them. */
 export function inline(value: unknown): string {

@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newAjv } from '../../codegen/compile/validators.js'
+import { newAjv } from '../../codegen/read/ajv.js'
 import type { Project } from '../../codegen/read/project.js'
 import { resolveReference, type Schema, schemaId } from '../../codegen/read/schemas.js'
 import { parseYaml } from '../../codegen/read/yaml.js'

@@ -69,7 +69,7 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
   for (const dialect of [from, to])
     if (!project.formats.has(dialect))
       throw new UsageError(
-        `There is no dialect ${dialect}: sluice new dialect ${dialect}. There are: ${[...project.formats.keys()].sort().join(', ')}.`,
+        `There is no dialect ${dialect}. Create it with \`sluice new dialect ${dialect}\`, or use one of: ${[...project.formats.keys()].sort().join(', ')}.`,
       )
   const find = exampleFinder(project, rootsOf(folder).roots)
   const example = (dialect: string, part: Part): Record<string, unknown> => {
@@ -81,7 +81,7 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
   const asked = example(from, 'request')
   const sent = example(to, 'request')
   const answered = example(to, 'response')
-  const told = example(from, 'response')
+  const given = example(from, 'response')
   const model = project.formats.get(to)?.data.model?.replace(/^body\./, '')
   const request = literal(sent, model)
   const ofEngine = membersOfEngine(project, from)
@@ -98,7 +98,7 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
     '',
     "# The client's answer, from the provider's.",
     'response: |',
-    indented(literal(told)),
+    indented(literal(given)),
     '',
     '# stream:                      # if it streams; see docs/data-language.md',
     '#   state: {}',
@@ -120,7 +120,7 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
   return {
     [`${folderOf}/mapping.yaml`]: `${lines.join('\n').trimEnd()}\n`,
     [`${folderOf}/cases/request.yaml`]: yaml({ name: 'the least request', request: { in: asked, out } }),
-    [`${folderOf}/cases/response.yaml`]: yaml({ name: 'the least answer', response: { in: answered, out: told } }),
+    [`${folderOf}/cases/response.yaml`]: yaml({ name: 'the least answer', response: { in: answered, out: given } }),
   }
 }
 

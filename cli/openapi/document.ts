@@ -4,7 +4,7 @@ import { bodiesOf, callsUpstream } from '../../codegen/check/references.js'
 import type { Entry, Project, RouteData } from '../../codegen/read/project.js'
 import { resolveReference, type Schema, schemaId } from '../../codegen/read/schemas.js'
 import { framings } from '../../engine/wire/framing.js'
-import type { CredentialsPlace } from '../../schemas/config/types.js'
+import type { CredentialsLocation } from '../../schemas/config/types.js'
 import { exampleFinder } from '../new/examples.js'
 import { componentsOf, isFile, referenceTo } from './schemas.js'
 
@@ -59,13 +59,13 @@ export function openapiOf(project: Project, { version, license, roots }: Basics)
       ]),
     ),
     components: {
-      securitySchemes: Object.fromEntries([...project.keyLocations].map(([name, place]) => [name, schemeOf(place)])),
+      securitySchemes: Object.fromEntries([...project.keyLocations].map(([name, location]) => [name, schemeOf(location)])),
       schemas: { ...componentsOf(project.schemas), error: { title: 'An error in the form of the dialect', type: 'object' } },
     },
   }
 }
 
-function schemeOf({ header, prefix, query, protocol_prefix: protocol }: CredentialsPlace): Json {
+function schemeOf({ header, prefix, query, protocol_prefix: protocol }: CredentialsLocation): Json {
   if (header === 'authorization') return { type: 'http', scheme: (prefix ?? 'bearer').trim().toLowerCase() }
   if (query !== undefined) return { type: 'apiKey', in: 'query', name: query }
   if (header !== undefined) return { type: 'apiKey', in: 'header', name: header }
@@ -83,7 +83,7 @@ function exampleOf(project: Project, roots: readonly string[]): Find {
   }
 }
 
-/** Prints operations: routes with the same path and method differ by a header, the query or the place of the key. */
+/** Prints operations: routes with the same path and method differ by a header, the query or the key location. */
 function operationPrinter(project: Project, find: Find): (path: string, method: string, routes: Route[], taken: Set<string>) => Json {
   const hasSchema = (dialect: string, part: string): boolean => project.schemas.has(schemaId(dialect, part))
   const oneOrAny = (schemas: Json[]): Json => {
@@ -148,7 +148,7 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
     const isSocket = routes.some(({ data }) => data.upgrade !== undefined)
     const documents = routes.filter(({ data }) => data.document !== undefined)
     const body = bodyOf(routes)
-    const places = [...new Set(routes.flatMap(({ data }) => data.auth))]
+    const locations = [...new Set(routes.flatMap(({ data }) => data.auth))]
     const error = {
       description: 'An error in the form of the dialect.',
       content: { 'application/json': { schema: { $ref: '#/components/schemas/error' } } },
@@ -159,7 +159,7 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
       tags: [...new Set(routes.map(({ data }) => data.dialect))],
       parameters: parametersOf(path, routes),
       ...(body !== undefined && method !== 'get' && { requestBody: body }),
-      security: places.length === 0 ? [] : places.map(name => ({ [name]: [] })),
+      security: locations.length === 0 ? [] : locations.map(name => ({ [name]: [] })),
       responses: {
         ...(isSocket
           ? { 101: { description: 'A WebSocket.' } }

@@ -60,18 +60,18 @@ function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
 function composedLedger({ first, second }: ComposedPair, project: Project): { fields: Field[]; behind: readonly Field[] } {
   const library = libraryFor(first, project)
   const { fields, behind } = composeLedger({ first, second }, fieldsOf(first, project), fieldsOf(second, project), library)
-  const told = fields.map(({ half, ...field }): Field => {
+  const named = fields.map(({ half, ...field }): Field => {
     if (half === undefined) return field
     const at = (why: string): string => `at ${half}: ${why}`
     return { ...field, why: at(field.why ?? ''), ...(field.cases && { cases: field.cases.map(one => ({ ...one, why: at(one.why) })) }) }
   })
-  return { fields: told, behind }
+  return { fields: named, behind }
 }
 
 function composedFields(pair: ComposedPair, project: Project): CommandResult {
   const { name, via, second } = pair
   const { fields, behind } = composedLedger(pair, project)
-  const further = behind.length === 0 ? '' : `\n\nof what ${via} may be told, at ${second.name}:\n${columns(rowsOf(behind))}`
+  const further = behind.length === 0 ? '' : `\n\nlost after ${via}, in ${second.name}:\n${columns(rowsOf(behind))}`
   return {
     json: { pair: name, via, fields, behind },
     text: `${textOf(`${name}, by way of ${via}`, fields)}${further}`,

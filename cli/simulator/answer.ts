@@ -3,7 +3,7 @@
 import { STATUS_CODES } from 'node:http'
 import { type Range, rangeOf } from './content.js'
 import type { Dialect, Framing } from './dialects.js'
-import type { Script, Told } from './script.js'
+import type { Script, WholeScript } from './script.js'
 
 export type Answer = {
   status: string
@@ -23,16 +23,23 @@ export type Answer = {
 
 const HALF = 0.5
 
-export function answer(dialect: Dialect, framing: Framing | undefined, script: Script, told: Told, streams: boolean, range = ''): Answer {
+export function answer(
+  dialect: Dialect,
+  framing: Framing | undefined,
+  script: Script,
+  whole: WholeScript,
+  streams: boolean,
+  range = '',
+): Answer {
   const status = script.status ?? 200
   if (script.raw !== undefined)
     return plain(dialect, script, status, typeof script.raw === 'string' ? Buffer.from(script.raw) : Buffer.from(script.raw), 'text/plain')
   if (script.body !== undefined)
     return plain(dialect, script, status, text(script.body), typeof script.body === 'string' ? 'text/plain' : 'application/json')
   if (status >= 400) return refusal(dialect, script, status)
-  if (streams && framing && (script.events || dialect.stream)) return stream(dialect, framing, script, told)
+  if (streams && framing && (script.events || dialect.stream)) return stream(dialect, framing, script, whole)
   if (script.fail_after !== undefined) return refusal(dialect, script, script.error?.status ?? 500)
-  const said = dialect.answer(told)
+  const said = dialect.answer(whole)
   if (!dialect.answersBytes) return plain(dialect, script, status, text(said), 'application/json')
   const { type, text: words, base64, size } = said as { type: string; text?: string; base64?: string; size?: number }
   if (size !== undefined) return file(dialect, script, type, size, range)
@@ -78,8 +85,8 @@ function plain(dialect: Dialect, script: Script, status: number, body: Buffer, t
   return { ...head(dialect, script, status, type), pieces, waits, then, sized: then === 'end' && script.split === undefined }
 }
 
-function stream(dialect: Dialect, framing: Framing, script: Script, told: Told): Answer {
-  const events = script.events ?? (dialect.stream?.(told) as unknown[])
+function stream(dialect: Dialect, framing: Framing, script: Script, whole: WholeScript): Answer {
+  const events = script.events ?? (dialect.stream?.(whole) as unknown[])
   const frame = framer(framing, script)
   const proof = script.no_end ? events.findIndex(framing.ends) : -1
   const frames = (proof < 0 ? events : events.slice(0, proof)).map((event, index) => frame(event, index, script.malformed_at === index + 1))

@@ -32,7 +32,7 @@ export type Dialect = {
   paths: Path[]
   body: 'json' | 'multipart' | 'either' | 'none'
   headers: [string, string][]
-  /** The places of the model's name and the stream flag, like `body.model`. */
+  /** The paths of the model's name and the stream flag, like `body.model`. */
   model: string | undefined
   named: string | undefined
   flag: { member: string; default?: boolean } | undefined
@@ -75,10 +75,10 @@ export function dialects(folder = home()): Dialect[] {
 }
 
 function build(folder: string): Dialect[] {
-  const place = (name: string): string => join(folder, 'simulator', `${name}.yaml`)
+  const fileOf = (name: string): string => join(folder, 'simulator', `${name}.yaml`)
   const files = readdirSync(join(folder, 'simulator')).filter(file => file.endsWith('.yaml'))
-  const written = new Map(files.map(file => basename(file, '.yaml')).map(name => [name, dialectFile(place(name))]))
-  return [...written].map(([name, file]) => dialect(name, file, written, place(name), formatOf(name, folder)))
+  const written = new Map(files.map(file => basename(file, '.yaml')).map(name => [name, dialectFile(fileOf(name))]))
+  return [...written].map(([name, file]) => dialect(name, file, written, fileOf(name), formatOf(name, folder)))
 }
 
 /** A format's data, merged with the one that it is like; empty if there is none. */

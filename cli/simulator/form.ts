@@ -26,14 +26,14 @@ export function formOf(body: Buffer, type: string): Record<string, unknown> | un
   for (const part of parts) {
     const isList = part.name.endsWith('[]')
     const name = isList ? part.name.slice(0, -2) : part.name
-    const value = toldOf(part)
+    const value = partValue(part)
     const known = form[name]
     form[name] = known === undefined ? (isList ? [value] : value) : Array.isArray(known) ? [...known, value] : [known, value]
   }
   return form
 }
 
-function toldOf({ data, filename, type }: uws.MultipartField): unknown {
+function partValue({ data, filename, type }: uws.MultipartField): unknown {
   const bytes = Buffer.from(data)
   if (filename === undefined) return bytes.toString()
   return {

@@ -20,7 +20,7 @@ export type DialectFile = {
   source: string
   paths: PathEntry[]
   body?: 'json' | 'multipart' | 'either' | 'none'
-  /** The place of the model's name, if the format has none; or the name itself, if no request has one. */
+  /** The path of the model's name, if the format has none; or the name itself, if no request has one. */
   model?: string
   named?: string
   bytes?: boolean
@@ -31,7 +31,7 @@ export type DialectFile = {
   refuses?: string
   options?: string
   read?: string
-  /** A client's request about `text`, without the model and the stream flag, which have their own places. */
+  /** A client's request about `text`, without the model and the stream flag, which have their own paths. */
   ask?: string
   answer: string
   stream?: string

@@ -5,7 +5,7 @@ import { type Answer, answer, refusal } from './answer.js'
 import type { Dialect, Match } from './dialects.js'
 import { formOf } from './form.js'
 import type { Scenes } from './scenes.js'
-import { type Asked, type Options, type Script, type TaskView, type Told, tell } from './script.js'
+import { type Asked, completed, type Options, type Script, type TaskView, type WholeScript } from './script.js'
 import type { Tasks } from './tasks.js'
 
 /** The error in a body, if there is one. */
@@ -45,16 +45,16 @@ export function responder(
         return refused(dialect, 404, `The simulator has no model ${model}. Its names begin with sim; other names need a scenario.`)
       const calls = script.tools ? asked().calls : 0
       if (dialect.task || dialect.answersBytes) {
-        const told = {
-          ...tell(script, model, options, calls, head.base),
+        const whole = {
+          ...completed(script, model, options, calls, head.base),
           ...(dialect.task && taskOf(dialect, tasks, script, model, options, found)),
         }
-        return answer(dialect, match.path.framing, script, told, streams, head.range)
+        return answer(dialect, match.path.framing, script, whole, streams, head.range)
       }
       let answers = made.get(script)
       if (!answers) made.set(script, (answers = new Map()))
       return remembered(answers, `${calls} ${key}`, () =>
-        answer(dialect, match.path.framing, script, tell(script, model, options, calls, head.base), streams),
+        answer(dialect, match.path.framing, script, completed(script, model, options, calls, head.base), streams),
       )
     } catch (error) {
       // An error in a dialect file or a script is shown to the client at once.
@@ -81,7 +81,7 @@ function taskOf(
   model: string,
   options: Options,
   found: TaskView | undefined,
-): Pick<Told, 'task' | 'tasks'> {
+): Pick<WholeScript, 'task' | 'tasks'> {
   const does = dialect.task?.does
   if (does === 'list') return { tasks: tasks.all() }
   if (does !== 'begin') return found ? { task: found } : {}
@@ -125,8 +125,8 @@ function read(match: Match, type: string, body: Buffer, validate: Validate | und
 /** Forms and queries hold only text. */
 export function asksForStream(dialect: Dialect, input: unknown, query: Record<string, string>): boolean {
   if (dialect.flag === undefined) return false
-  const [place, ...steps] = dialect.flag.member.split('.')
-  const value = (place === 'query' ? query[steps.join('.')] : member(input, steps)) ?? dialect.flag.default
+  const [part, ...steps] = dialect.flag.member.split('.')
+  const value = (part === 'query' ? query[steps.join('.')] : member(input, steps)) ?? dialect.flag.default
   return value === true || value === 'true'
 }
 
@@ -145,11 +145,11 @@ function parsed(dialect: Dialect, body: Buffer, type: string): unknown {
   }
 }
 
-/** The model's name, from the dialect's place; '' if the dialect has none. */
+/** The model's name, from where the dialect has it; '' if the dialect has none. */
 function nameOf({ dialect, variables, query }: Match, input: unknown): string | undefined {
   if (dialect.model === undefined) return ''
-  const [place, ...steps] = dialect.model.split('.')
-  const name = place === 'path' ? variables.model : place === 'query' ? query[steps.join('.')] : member(input, steps)
+  const [part, ...steps] = dialect.model.split('.')
+  const name = part === 'path' ? variables.model : part === 'query' ? query[steps.join('.')] : member(input, steps)
   return typeof name === 'string' ? name : undefined
 }
 

@@ -85,7 +85,7 @@ export type Asked = {
 }
 
 /** A script with all defaults filled in, for the expressions of a dialect file. */
-export type Told = {
+export type WholeScript = {
   id: string
   created: number
   model: string
@@ -121,7 +121,7 @@ export const TEXT = 'The simulator answers: this text depends on nothing but the
 // Base64, because one of the dialects carries signatures as bytes.
 export const SIGNATURE = Buffer.from('signed by the simulator').toString('base64')
 
-export function tell(script: Script, model: string, options: Options, calls: number, base = ''): Told {
+export function completed(script: Script, model: string, options: Options, calls: number, base = ''): WholeScript {
   const seen = options.reasoning ?? 'shown'
   const text = script.text ?? (Array.isArray(script.chunks) ? script.chunks.join('') : script.tools ? '' : TEXT)
   const chunks = Array.isArray(script.chunks) ? script.chunks : script.chunks === undefined ? words(text) : parts(text, script.chunks)

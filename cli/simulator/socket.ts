@@ -7,12 +7,12 @@ import { content } from './content.js'
 import type { Dialect, Match } from './dialects.js'
 import type { RecordedRequest } from './recorded-request.js'
 import type { Scenes } from './scenes.js'
-import { type Script, type Told, tell } from './script.js'
+import { completed, type Script, type WholeScript } from './script.js'
 
 type Session = {
   dialect: Dialect
   script: Script
-  told: Told
+  whole: WholeScript
   record: RecordedRequest | undefined
   frames: number
   /** The requested bytes that are still to be sent. */
@@ -58,14 +58,14 @@ export function sockets({ find, cast, record }: Surroundings): WebSocketBehavior
         res.end(Buffer.concat(pieces))
         return
       }
-      const session: Session = { dialect, script, told: tell(script, model, {}, 0), record: asked, frames: 0, rest: undefined }
+      const session: Session = { dialect, script, whole: completed(script, model, {}, 0), record: asked, frames: 0, rest: undefined }
       if (asked) asked.frames = []
       const offered = req.getHeader('sec-websocket-protocol')
       res.upgrade(session, req.getHeader('sec-websocket-key'), offered.split(',')[0]?.trim() ?? '', '', context as us_socket_context_t)
     },
     open(ws) {
-      const { dialect, told } = ws.getUserData()
-      for (const event of listed(dialect.answer(told))) ws.send(JSON.stringify(event), false)
+      const { dialect, whole } = ws.getUserData()
+      for (const event of listed(dialect.answer(whole))) ws.send(JSON.stringify(event), false)
     },
     message(ws, message, isBinary) {
       const session = ws.getUserData()
@@ -89,7 +89,7 @@ export function sockets({ find, cast, record }: Surroundings): WebSocketBehavior
 }
 
 /** The dialect's reply to a frame that it knows; other frames are echoed. */
-function repliesTo({ dialect, told }: Session, message: ArrayBuffer, isBinary: boolean): (string | ArrayBuffer)[] {
+function repliesTo({ dialect, whole }: Session, message: ArrayBuffer, isBinary: boolean): (string | ArrayBuffer)[] {
   if (isBinary || !dialect.reply) return [message]
   let frame: unknown
   try {
@@ -97,7 +97,7 @@ function repliesTo({ dialect, told }: Session, message: ArrayBuffer, isBinary: b
   } catch {
     return [message]
   }
-  const reply = dialect.reply(frame, { told })
+  const reply = dialect.reply(frame, { script: whole })
   return reply === undefined ? [message] : listed(reply).map(event => JSON.stringify(event))
 }
 

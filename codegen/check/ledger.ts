@@ -3,14 +3,13 @@
 // A field counts as read if an expression of the request's side reads its name. If no member of an object is read by name,
 // the members are carried over with it. The check cannot tell two fields of the same name apart; the property tests can.
 
-import { Functions, treeOf } from '../compile/functions.js'
-import { fusionOf } from '../compile/fused.js'
-import { snakeOf } from '../compile/normalise.js'
 import { children, type Node, some } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, FieldRule, Library, MappingData } from '../read/project.js'
-import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
+import { resolveReference, type Schema, type SchemaSet, snakeOf, type Union } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
+import { Functions, treeOf } from './functions.js'
+import { fusionOf } from './fusion.js'
 
 export interface Field {
   /** As in `messages[].content[].cache_control`. */
@@ -119,7 +118,7 @@ export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[
     findings.push({
       ...mapping.document.at(['fields', 'rest']),
       rule: 'ledger/rest',
-      detail: '`rest` is `pass`, but `request` names every member that it makes',
+      detail: '`rest` is `pass`, but `request` writes only the members that it names',
       remedy: "carry the request over, as '$merge([$, { … }])' does, or remove `rest`",
     })
   for (const { path, verdict } of fields) {

@@ -2,8 +2,6 @@
 // check follows the expressions that a result is made of. What it does not understand, such as a value that is passed on, it
 // lets pass.
 
-import { Functions, type LibraryFunction, treeOf } from '../compile/functions.js'
-import { tokenStart } from '../compile/module.js'
 import {
   type BindNode,
   calledName,
@@ -13,6 +11,7 @@ import {
   type ObjectNode,
   type Pair,
   some,
+  tokenStart,
 } from '../jsonata/ast.js'
 import { RESULTS } from '../jsonata/builtins.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
@@ -20,6 +19,7 @@ import type { Finding } from '../read/findings.js'
 import type { Library, MappingData, Source, Step } from '../read/project.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer } from '../read/yaml.js'
+import { Functions, type LibraryFunction, treeOf } from './functions.js'
 import { ObjectTarget, type Target, Targets } from './targets.js'
 
 /** A mapping, and the schemas of what it makes. */
@@ -82,14 +82,14 @@ interface Bound {
 
 interface Parameter {
   call: Call
-  place: number
+  index: number
 }
 
 type Scope = ReadonlyMap<string, Seen>
 
 /** A library function that gives a value for a target: which of its arguments become the value, or a part of it, and where. */
 interface Call {
-  results: { place: number; target: Target }[]
+  results: { index: number; target: Target }[]
 }
 
 /** What the walk knows of where it is. */
@@ -111,7 +111,7 @@ class Walker {
   private readonly targets = new Targets()
   private readonly functions: Functions
   private readonly calls = new Map<LambdaNode, Map<string, Call>>()
-  private readonly told = new Set<string>()
+  private readonly reported = new Set<string>()
   private given: ReadonlySet<string> = NONE
   private depth = 0
 
@@ -200,7 +200,7 @@ class Walker {
     const seen = here.scope.get(name)
     if (seen === undefined || this.depth > DEEP) return
     if ('call' in seen) {
-      seen.call.results.push({ place: seen.place, target })
+      seen.call.results.push({ index: seen.index, target })
       return
     }
     this.depth++
@@ -246,8 +246,8 @@ class Walker {
   private local(lambda: LambdaNode, made: Here, given: readonly Node[], target: Target, here: Here): void {
     if (this.depth > DEEP) return
     const scope = new Map(made.scope)
-    for (const [place, { value }] of lambda.arguments.entries()) {
-      const node = given[place]
+    for (const [index, { value }] of lambda.arguments.entries()) {
+      const node = given[index]
       scope.set(value, node && { node, scope: here.scope, source: here.source })
     }
     this.depth++
@@ -263,11 +263,11 @@ class Walker {
     if (call === undefined) {
       known.set(target.key, (call = { results: [] }))
       const own = call
-      const scope = new Map(lambda.arguments.map(({ value }, place): [string, Seen] => [value, { call: own, place }]))
+      const scope = new Map(lambda.arguments.map(({ value }, index): [string, Seen] => [value, { call: own, index }]))
       this.walk(lambda.body, target, { scope, source })
     }
     for (const result of [...call.results]) {
-      const node = given[result.place]
+      const node = given[result.index]
       if (node) this.walk(node, result.target, here)
     }
   }
@@ -297,7 +297,7 @@ class Walker {
           key,
           here,
           'mapping/member',
-          `${placeOf(target)} has no member "${key.value}"`,
+          `${nameOf(target)} has no member "${key.value}"`,
           `${useOneOf(object.names(), key.value)}, or add it to the schema`,
         )
       else if (member !== 'open') this.walk(value, member, here)
@@ -314,7 +314,7 @@ class Walker {
         node,
         here,
         'mapping/missing',
-        `${placeOf(target)} has no ${missing.join(', ')}, which the schema requires`,
+        `${nameOf(target)} has no ${missing.join(', ')}, which the schema requires`,
         'add it, or correct the schema',
       )
   }
@@ -324,7 +324,7 @@ class Walker {
     const texts = target.shapes.filter(({ bits }) => bits & STR)
     if (texts.some(({ values }) => values === undefined || values.includes(value))) return
     const words = new Set(texts.flatMap(({ values }) => values ?? []))
-    this.find(node, here, 'mapping/value', `${placeOf(target)} cannot be "${value}"`, `${useOneOf(words, value)}, or add it to the schema`)
+    this.find(node, here, 'mapping/value', `${nameOf(target)} cannot be "${value}"`, `${useOneOf(words, value)}, or add it to the schema`)
   }
 
   /** Whether a value of these kinds is accepted at all. */
@@ -337,18 +337,18 @@ class Walker {
       node,
       here,
       'mapping/type',
-      `${placeOf(target)} cannot be ${what}`,
+      `${nameOf(target)} cannot be ${what}`,
       `give ${kinds.join(' or ') || 'nothing'}, or correct the schema`,
     )
     return false
   }
 
   private find(node: Node, { source }: Here, rule: string, detail: string, remedy: string): void {
-    const place = source.document.inside(source.pointer, tokenStart(source.text, node.position ?? 0))
-    const key = `${place.file}:${place.line}:${place.column} ${rule} ${detail}`
-    if (this.told.has(key)) return
-    this.told.add(key)
-    this.making.findings.push({ ...place, rule, detail, remedy })
+    const position = source.document.inside(source.pointer, tokenStart(source.text, node.position ?? 0))
+    const key = `${position.file}:${position.line}:${position.column} ${rule} ${detail}`
+    if (this.reported.has(key)) return
+    this.reported.add(key)
+    this.making.findings.push({ ...position, rule, detail, remedy })
   }
 }
 
@@ -368,6 +368,6 @@ function isUnknown({ bits, members, items, rest, branches }: Shape): boolean {
   return (bits & JSON_VALUE) === JSON_VALUE && !members && !items && !rest && !branches
 }
 
-function placeOf({ path }: Target): string {
+function nameOf({ path }: Target): string {
   return path === '' ? 'the whole' : path
 }

@@ -1,13 +1,13 @@
 // Checks what the grammar of one file cannot: references to other files, and routes that conflict.
 
-import { KINDS } from '../compile/format.js'
-import { functionsSeen } from '../compile/mapping.js'
-import { newAjv } from '../compile/validators.js'
+import { newAjv } from '../read/ajv.js'
 import type { Finding } from '../read/findings.js'
+import { KINDS } from '../read/kinds.js'
 import type { Entry, FormatData, MappingData, Project, RouteData } from '../read/project.js'
 import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
+import { functionsSeen } from './functions.js'
 import { checkSteps } from './steps.js'
 import { checkTexts } from './texts.js'
 
@@ -25,11 +25,12 @@ export function checkProject(project: Project): void {
     if (!dialects.has(data.dialect)) unknown(document, ['dialect'], 'dialect', data.dialect, formats.keys())
     const [words, at] = typeof data.error === 'object' ? [data.error.like, ['error', 'like']] : [data.error, ['error']]
     if (words !== undefined && !dialects.has(words)) unknown(document, at, 'dialect', words, formats.keys())
-    data.auth.forEach((place, index) => {
-      if (!project.keyLocations.has(place)) unknown(document, ['auth', index], 'credential', place, project.keyLocations.keys())
+    data.auth.forEach((location, index) => {
+      if (!project.keyLocations.has(location)) unknown(document, ['auth', index], 'credential', location, project.keyLocations.keys())
     })
-    data.when?.auth?.forEach((place, index) => {
-      if (!project.keyLocations.has(place)) unknown(document, ['when', 'auth', index], 'credential', place, project.keyLocations.keys())
+    data.when?.auth?.forEach((location, index) => {
+      if (!project.keyLocations.has(location))
+        unknown(document, ['when', 'auth', index], 'credential', location, project.keyLocations.keys())
     })
     if (data.fail !== undefined && !Object.hasOwn(KINDS, data.fail)) unknown(document, ['fail'], 'kind', data.fail, Object.keys(KINDS))
     if (
@@ -214,7 +215,7 @@ export function modelOf(route: RouteData, { formats }: Project): string {
   return said === 'path' ? 'path.model' : said
 }
 
-/** The model's place must exist in the requests of the route. */
+/** The part of the request that names the model must exist in the requests of the route. */
 function checkModel(route: RouteData, document: YamlDocument, project: Project): void {
   if (
     !callsUpstream(route) ||
@@ -222,8 +223,7 @@ function checkModel(route: RouteData, document: YamlDocument, project: Project):
     (route.model === undefined && (route.follow !== undefined || route.shared))
   )
     return
-  const place = modelOf(route, project)
-  const [from, name] = place.split('.') as [string, string]
+  const [from, name] = modelOf(route, project).split('.') as [string, string]
   const find = (detail: string, remedy: string): void =>
     void project.findings.push({ ...document.at([route.model === undefined ? 'name' : 'model']), rule: 'route/model', detail, remedy })
   const without = [route.path].flat().find(path => !path.includes(`{${name}}`) && !path.includes(`{+${name}}`))

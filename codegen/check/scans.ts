@@ -1,4 +1,4 @@
-// Finds loops that scan a list from outside of the loop at each turn without an index: the cost is the product of both
+// Finds loops that scan a list from outside of the loop at each iteration without an index: the cost is the product of both
 // lengths. A test holds the list of accepted ones.
 
 import { calledName, children, childrenBehind, type Node, type PathNode, parse, type Stage } from '../jsonata/ast.js'
@@ -43,8 +43,8 @@ export function scansIn(text: string, isRepeated = false): string[] {
     predicates(node.predicate, bound)
   }
   const predicates = (stages: Stage[] | undefined, bound: Bound): void => {
-    for (const stage of stages ?? []) if (stage.type === 'filter' && !isPlace(stage.expr)) visit(stage.expr, bindsIn(stage.expr))
-    for (const stage of stages ?? []) if (stage.type === 'filter' && isPlace(stage.expr)) visit(stage.expr, bound)
+    for (const stage of stages ?? []) if (stage.type === 'filter' && !isIndex(stage.expr)) visit(stage.expr, bindsIn(stage.expr))
+    for (const stage of stages ?? []) if (stage.type === 'filter' && isIndex(stage.expr)) visit(stage.expr, bound)
   }
   const path = (node: PathNode, bound: Bound): void => {
     const { steps } = node
@@ -63,12 +63,12 @@ export function scansIn(text: string, isRepeated = false): string[] {
 
 /** Whether a predicate selects one item at once, or can use an index. */
 function isIndexed(condition: Node, item: string | undefined): boolean {
-  if (isPlace(condition)) return true
+  if (isIndex(condition)) return true
   const search = searchIn(condition, item)
   return search !== undefined && search.value.type !== 'string'
 }
 
-function isPlace(node: Node): boolean {
+function isIndex(node: Node): boolean {
   if (node.type === 'unary') return node.value === '-'
   if (node.type === 'binary') return node.value === '-' || node.value === '+'
   return node.type === 'number' || node.type === 'variable'

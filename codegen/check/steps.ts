@@ -1,6 +1,5 @@
 // Checks that each step of a stream can run: the kinds of events that it is for exist, and its condition can be true.
 
-import { kindsOf } from '../compile/steps.js'
 import type { Finding } from '../read/findings.js'
 import { sayingOf } from '../read/parts.js'
 import { type Entry, type MappingData, type Project, type Step, sidesOf } from '../read/project.js'
@@ -51,4 +50,9 @@ function kindsIn(dialect: string, { formats, schemas }: Project): string[] | und
   const member = formats.get(dialect)?.data.stream?.event_line
   const { union } = Object(schemas.get(schemaId(dialect, 'event'))) as { union?: { by: string; of: object } }
   return member !== undefined && union?.by === member ? Object.keys(union.of) : undefined
+}
+
+/** The kinds of event that a step handles; empty if it handles every event. */
+export function kindsOf(step: Step): string[] {
+  return step.on === undefined ? [] : Array.isArray(step.on) ? step.on : [step.on]
 }

@@ -1,4 +1,4 @@
-// What a schema accepts at one place, as the check of what mappings make asks it: the alternatives of a value, the items of a
+// What a schema accepts for one value, as the check of what mappings make asks it: the alternatives of a value, the items of a
 // list, and the members of an object.
 
 import { ARR, OBJ, type Shape } from '../jsonata/types.js'

@@ -2,7 +2,7 @@
 
 import type { Finding } from '../read/findings.js'
 import type { Entry, FormatData } from '../read/project.js'
-import { resolveReference, type Schema, type SchemaSet, schemaId, type Union } from '../read/schemas.js'
+import { resolveReference, type Schema, type SchemaSet, type Subschema, schemaId, type Union } from '../read/schemas.js'
 
 /** The schema that the paths of each list refer to. */
 const PART_OF = { request: 'request', response: 'response', event: 'event', pieces: 'event' } as const
@@ -16,11 +16,11 @@ export function checkTexts({ name, data, document }: Entry<FormatData>, schemas:
     paths.forEach((path, index) => {
       // Asked first: a built-in file is read only for its positions.
       if (leadsToText(path, id, schemas)) return
-      const place = document.at(['texts', list, index])
+      const position = document.at(['texts', list, index])
       // A path inherited from another dialect need not exist in a schema of this one.
-      if (place.file !== document.at([]).file) return
+      if (position.file !== document.at([]).file) return
       findings.push({
-        ...place,
+        ...position,
         rule: 'format/text',
         detail: `no ${part} of schemas/${name} has a text at ${path}`,
         remedy: 'name the path of a text, or remove it',
@@ -29,41 +29,36 @@ export function checkTexts({ name, data, document }: Entry<FormatData>, schemas:
   }
 }
 
-interface Place {
-  schema: Schema
-  base: string
-}
-
 type Members = Record<string, Schema>
 
 function leadsToText(path: string, id: string, schemas: SchemaSet): boolean {
-  let places = alternatives([{ schema: schemas.get(id) as Schema, base: id }], schemas)
+  let subschemas = alternatives([{ schema: schemas.get(id) as Schema, base: id }], schemas)
   for (const name of path.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))) {
-    if (name === '**' || places.some(isOpen)) return places.length > 0
-    const next = places.flatMap(({ schema, base }): Place[] => {
+    if (name === '**' || subschemas.some(isOpen)) return subschemas.length > 0
+    const next = subschemas.flatMap(({ schema, base }): Subschema[] => {
       const { properties, additionalProperties, items } = schema as { properties?: Members; additionalProperties?: Schema; items?: Schema }
       if (name === '[]') return items === undefined ? [] : [{ schema: items, base }]
       const member = properties?.[name] ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined)
       return member === undefined ? [] : [{ schema: member, base }]
     })
-    places = alternatives(next, schemas)
+    subschemas = alternatives(next, schemas)
   }
-  return places.some(({ schema }) => [(schema as { type?: string | string[] }).type].flat().includes('string'))
+  return subschemas.some(({ schema }) => [(schema as { type?: string | string[] }).type].flat().includes('string'))
 }
 
 /** An object without declared members may hold texts anywhere. */
-function isOpen({ schema }: Place): boolean {
+function isOpen({ schema }: Subschema): boolean {
   const { type, properties, additionalProperties, union } = schema as Record<string, unknown>
   return [type].flat().includes('object') && [properties, additionalProperties, union].every(one => one === undefined || one === true)
 }
 
 /** All alternatives of a value. */
-function alternatives(places: readonly Place[], schemas: SchemaSet): Place[] {
-  const found = new Map<Schema, Place>()
-  const visit = (place: Place): void => {
-    const { schema, base } = place
+function alternatives(subschemas: readonly Subschema[], schemas: SchemaSet): Subschema[] {
+  const found = new Map<Schema, Subschema>()
+  const visit = (subschema: Subschema): void => {
+    const { schema, base } = subschema
     if (typeof schema !== 'object' || schema === null || found.has(schema)) return
-    found.set(schema, place)
+    found.set(schema, subschema)
     const { $ref: reference, union } = schema as { $ref?: string; union?: Union }
     const target = reference === undefined ? undefined : resolveReference(schemas, reference, base)
     if (target) visit(target)
@@ -71,6 +66,6 @@ function alternatives(places: readonly Place[], schemas: SchemaSet): Place[] {
       for (const item of (schema[keyword] as Schema[] | undefined) ?? []) visit({ schema: item, base })
     for (const item of Object.values(union?.of ?? {})) visit({ schema: item, base })
   }
-  for (const place of places) visit(place)
+  for (const subschema of subschemas) visit(subschema)
   return [...found.values()]
 }

@@ -2,11 +2,11 @@
 // names it. So a new dialect costs two mappings, to that dialect and from it.
 
 import type { Composition } from '../../engine/plan.js'
+import { Functions } from '../check/functions.js'
+import { fusionOf } from '../check/fusion.js'
 import { type ComposedLedger, type Field, namesRead } from '../check/ledger.js'
 import { type BindNode, type LambdaNode, type NameNode, type Node, type Pair, parse } from '../jsonata/ast.js'
 import type { Entry, Library, MappingData, Project } from '../read/project.js'
-import { Functions } from './functions.js'
-import { fusionOf } from './fused.js'
 
 /** A composed pair, with its two mappings. */
 export interface ComposedPair {

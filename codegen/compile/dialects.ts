@@ -2,11 +2,11 @@
 // that no schema names, and loose shapes.
 
 import { topMembers } from '../jsonata/top-members.js'
-import type { Modules } from '../print/modules.js'
 import { type Entry, type FormatData, type Project, sidesOf } from '../read/project.js'
 import { looseId, type Schema, type SchemaSet, schemaId } from '../read/schemas.js'
 import type { DialectUse, Unit, UnitKeys } from '../units.js'
 import { identifier } from './identifier.js'
+import type { Modules } from './modules.js'
 import { Normalisers } from './normalise.js'
 import type { Output } from './output.js'
 import { printUnnamed } from './unnamed.js'
@@ -67,13 +67,13 @@ function compileApart(format: Entry<FormatData>, compiling: Compiling, modules: 
 }
 
 /** Notes which module has each function. */
-function note(modules: Gathered, names: Unit['names'], place: (file: string) => { local: string; from: string }): void {
+function note(modules: Gathered, names: Unit['names'], address: (file: string) => { local: string; from: string }): void {
   for (const kind of IMPORTED) {
-    const { local, from } = place(FILES[kind])
+    const { local, from } = address(FILES[kind])
     modules.imports.set(local, from)
     for (const name of names[kind] ?? []) modules[kind].set(name, local)
   }
-  for (const name of names.shapes ?? []) modules.shapes.set(name, place(FILES.shapes).from)
+  for (const name of names.shapes ?? []) modules.shapes.set(name, address(FILES.shapes).from)
 }
 
 /** Which of each dialect's schemas mappings read. */

@@ -1,7 +1,7 @@
 // Compiles what the steps of a stream emit. An event literal in the mapping becomes text at build, except for its values;
 // any other event is a value that is serialised at run time.
 
-import { type BindNode, calledName, type NameNode, type Node, some } from '../jsonata/ast.js'
+import { type BindNode, calledName, isQualified, literalPairs, type NameNode, type Node, some } from '../jsonata/ast.js'
 import type { Global } from '../jsonata/context.js'
 import { type Js, js, json } from '../jsonata/js.js'
 import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
@@ -173,7 +173,7 @@ function keysOf(whole: Node, module: Module, sight: Sight, depth = 0): readonly 
     const lists = pairs ? [pairs.map(([key]) => key)] : (merged ?? []).map(item => keysOf(item, module, sight, depth + 1))
     if (lists.some(list => list === undefined)) return undefined
     const keys = lists.flatMap(list => list as string[])
-    return new Set(keys).size === keys.length && !keys.some(isPlace) ? keys : undefined
+    return new Set(keys).size === keys.length && !keys.some(isIndex) ? keys : undefined
   }
   const { bits, members, closed } = (node.type === 'path' && shapeOf(node, sight)) || { bits: 0 }
   if (bits === OBJ && members && closed) return [...members.keys()]
@@ -312,8 +312,6 @@ function mergedIn(node: Node, sight: Sight): Node[] | undefined {
 
 // Nodes ------------------------------------------------------------------------------------------------------------
 
-const isQualified = (node: Node): boolean => node.predicate !== undefined || node.group !== undefined
-
 /** The node inside the parser's wrapper of a call at the end of a function. */
 function withoutThunk(node: Node): Node {
   return node.type === 'lambda' && node.thunk ? node.body : node
@@ -333,19 +331,8 @@ function listed(node: Node): Node[] | undefined {
   return node.type === 'unary' && node.value === '[' && !isQualified(node) ? node.expressions : undefined
 }
 
-/** The members of an object literal with known keys. */
-export function literalPairs(node: Node): [string, Node][] | undefined {
-  if (node.type !== 'unary' || node.value !== '{' || isQualified(node)) return undefined
-  const pairs: [string, Node][] = []
-  for (const [key, value] of node.lhs) {
-    if (key.type !== 'string') return undefined
-    pairs.push([key.value, value])
-  }
-  return pairs
-}
-
 /** JavaScript orders such keys before others, wherever they are written. */
-function isPlace(key: string): boolean {
+function isIndex(key: string): boolean {
   return /^\d+$/.test(key)
 }
 

@@ -1,32 +1,11 @@
 // Compiles a dialect's format, which holds what its schemas cannot express, to a module.
 
-import type { Kind } from '../../engine/plan.js'
 import type { Global } from '../jsonata/context.js'
 import { access, js } from '../jsonata/js.js'
 import { ANY, ARR, FUN, NOTHING, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, FormatData, Library, Source } from '../read/project.js'
 import { Module, objectInput } from './module.js'
-
-/** The kinds, with the status of each unless a dialect sets another. */
-export const KINDS: Readonly<Record<Kind, number>> = {
-  invalid_request: 400,
-  authentication: 401,
-  billing: 402,
-  permission: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  conflict: 409,
-  too_large: 413,
-  unsupported_media: 415,
-  rate_limit: 429,
-  internal: 500,
-  not_implemented: 501,
-  upstream: 502,
-  unavailable: 503,
-  timeout: 504,
-  overloaded: 503,
-}
 
 /** The variables of an error's expressions. */
 export const FACTS: ReadonlyMap<string, Global> = new Map(

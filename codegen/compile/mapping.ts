@@ -1,13 +1,14 @@
 // Compiles a mapping to a module: request, response and carry are functions of one expression each; the stream is a reducer
 // whose steps become plain statements over a state with fixed members.
 
-import type { LibraryData, MappingData } from '../../schemas/config/types.js'
+import type { MappingData } from '../../schemas/config/types.js'
+import { type FunctionUser, functionsSeen } from '../check/functions.js'
 import type { Global } from '../jsonata/context.js'
 import { js, json } from '../jsonata/js.js'
 import { ARR, BOOL, NOTHING, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, Library, Project, Source } from '../read/project.js'
-import type { Place, Pointer, YamlDocument } from '../read/yaml.js'
+import type { Library, Project, Source } from '../read/project.js'
+import type { Pointer, SourcePosition, YamlDocument } from '../read/yaml.js'
 import type { ExpressionSite } from './emit.js'
 import { printFieldChecks, sentAs } from './fields.js'
 import { compileFused } from './fused.js'
@@ -76,27 +77,7 @@ function compileWhole(source: Source, root: Operand, site: Pick<ExpressionSite, 
   return compileFused(node, { ...site, source, root }) ?? module.compileTree(node, source, root, globals, into)
 }
 
-/** What has functions, and uses those of others. */
-type FunctionUser = { data: Pick<MappingData, 'uses' | 'define'>; document: YamlDocument }
-
-/**
- * The functions that a mapping sees, by name, with their origin: the library's, those of the parts that the mapping uses,
- * and its own.
- */
-export function* functionsSeen(
-  { data, document }: FunctionUser,
-  { library, parts }: Pick<Project, 'library' | 'parts'>,
-): Generator<[name: string, source: Source, from: Pointer]> {
-  for (const [name, source] of library) yield [name, source, []]
-  for (const [index, used] of (data.uses ?? []).entries()) {
-    const part = parts.get(used)
-    for (const [name, text] of Object.entries(part?.data.functions ?? {}))
-      yield [name, { document: (part as Entry<LibraryData>).document, pointer: ['functions', name], text }, ['uses', index]]
-  }
-  for (const [name, text] of Object.entries(data.define)) yield [name, { document, pointer: ['define', name], text }, ['define', name]]
-}
-
-/** The same, in the form that the compiler needs. */
+/** The functions that a mapping sees, in the form that the compiler needs. */
 export function libraryFor(mapping: FunctionUser, project: Pick<Project, 'library' | 'parts'>): Library {
   return new Map([...functionsSeen(mapping, project)].map(([name, source]) => [name, source]))
 }
@@ -130,7 +111,7 @@ export function compileMapping(input: MappingInput): Module {
   const { data, document, findings } = input
   const saying = input.sayingOf ?? (pointer => ({ document, pointer }))
   const source = (pointer: Pointer, text: string): Source => ({ ...saying(pointer), text })
-  const placeOf = (pointer: Pointer): Place => {
+  const positionOf = (pointer: Pointer): SourcePosition => {
     const said = saying(pointer)
     return said.document.at(said.pointer)
   }
@@ -213,7 +194,7 @@ export function compileMapping(input: MappingInput): Module {
     module.export('join', ['answers', 'ctx', 'carry'], body =>
       module.compile(source(['join'], data.join as string), { code: js`answers`, bits: ARR, stable: true, clean: true }, seen, body),
     )
-  if (data.stream) checkKinds(data.stream.steps, ['stream', 'steps'], input.eventKind, placeOf, findings)
+  if (data.stream) checkKinds(data.stream.steps, ['stream', 'steps'], input.eventKind, positionOf, findings)
   if (data.stream) {
     const { eventKind, eventLine } = input
     compileReducer({ module, stream: data.stream, seen, source, eventKind, eventLine })
@@ -222,7 +203,7 @@ export function compileMapping(input: MappingInput): Module {
     for (const [path, rule] of Object.entries(data.fields[kind])) {
       if (sentAs(rule) === undefined || (kind === 'dropped' && (rule as { when?: string }).when === undefined)) continue
       findings.push({
-        ...placeOf(['fields', kind, path, 'sent']),
+        ...positionOf(['fields', kind, path, 'sent']),
         rule: 'mapping/sent',
         detail: `${path} is ${kind} with \`sent\` and another condition`,
         remedy: 'use `sent` only for a dropped field, and without `when`',

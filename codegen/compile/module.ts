@@ -1,7 +1,8 @@
 // A generated module: functions compiled from expressions of YAML files, and the source position of each line. Returned
 // values are serialised to JSON, so an absent member may be printed as undefined.
 
-import { type Node, parse, some } from '../jsonata/ast.js'
+import { Functions, type LibraryFunction } from '../check/functions.js'
+import { type Node, parse, some, tokenStart } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
 import type { Global, Options } from '../jsonata/context.js'
 import type { ReadsOf } from '../jsonata/growth.js'
@@ -10,8 +11,7 @@ import { OBJ, type Operand, type Shape } from '../jsonata/types.js'
 import { Lines, type Printed, Unit } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
 import type { Library, Source } from '../read/project.js'
-import type { Place } from '../read/yaml.js'
-import { Functions, type LibraryFunction } from './functions.js'
+import type { SourcePosition } from '../read/yaml.js'
 
 export class Module {
   readonly unit = new Unit()
@@ -20,7 +20,7 @@ export class Module {
   readonly readsOf: ReadsOf
   /** The names of the functions that it exports. */
   readonly exported = new Set<string>()
-  private readonly places: Place[] = []
+  private readonly positions: SourcePosition[] = []
   private readonly defined = new Map<string, Global>()
   private readonly functions: Functions
 
@@ -49,9 +49,9 @@ export class Module {
     } catch (error) {
       const { position, message, code, token } = error as { position?: number; message?: string; code?: string; token?: string }
       const isEnd = token === '(end)' || token === undefined
-      const place = source.document.inside(source.pointer, isEnd ? source.text.trimEnd().length : tokenStart(source.text, position ?? 0))
+      const at = source.document.inside(source.pointer, isEnd ? source.text.trimEnd().length : tokenStart(source.text, position ?? 0))
       this.findings.push({
-        ...place,
+        ...at,
         rule: `jsonata/${code ?? 'syntax'}`,
         detail: message ?? String(error),
         remedy: 'correct the expression at this position',
@@ -89,7 +89,7 @@ export class Module {
         remedy: REMEDIES[rule] ?? 'change the expression',
       })
     }
-    this.place(lines, source)
+    this.record(lines, source)
     into.entries.push(...lines.entries)
     return result
   }
@@ -151,8 +151,8 @@ export class Module {
     return global
   }
 
-  /** Records the origin of lines: replaces their positions by numbers of places. */
-  private place(lines: Lines, source: Source): void {
+  /** Records the origin of lines: replaces their offsets by numbers of positions. */
+  private record(lines: Lines, source: Source): void {
     const known = new Map<number, number>()
     const visit = (block: Lines): void => {
       for (const entry of block.entries) {
@@ -160,7 +160,7 @@ export class Module {
         else if ('text' in entry && entry.position !== undefined) {
           let number = known.get(entry.position)
           if (number === undefined) {
-            number = this.places.push(source.document.inside(source.pointer, entry.position)) - 1
+            number = this.positions.push(source.document.inside(source.pointer, entry.position)) - 1
             known.set(entry.position, number)
           }
           entry.position = number
@@ -188,32 +188,27 @@ export class Module {
   }
 
   /** The module's text and, beside it, the source position of each line that has one. */
-  print(header: string, resolve: (module: string) => string): { text: string; places: string } {
+  print(header: string, resolve: (module: string) => string): { text: string; sourceMap: string } {
     const printed: Printed[] = []
     this.lines.print(0, printed)
     const lines = [{ text: comment(header), position: undefined }, ...this.unit.print(printed, resolve)]
-    const files = [...new Set(this.places.map(place => place.file))]
+    const files = [...new Set(this.positions.map(({ file }) => file))]
     const rows = lines.map(({ position }) => {
-      const place = position === undefined ? undefined : this.places[position]
-      return place ? [files.indexOf(place.file), place.line, place.column] : 0
+      const from = position === undefined ? undefined : this.positions[position]
+      return from ? [files.indexOf(from.file), from.line, from.column] : 0
     })
-    return { text: `${lines.map(line => line.text).join('\n')}\n`, places: JSON.stringify({ files, rows }) }
+    return { text: `${lines.map(line => line.text).join('\n')}\n`, sourceMap: JSON.stringify({ files, rows }) }
   }
 }
 
-/** The parser reports the end of a token; for an expression that ends too soon, the end. */
-export function tokenStart(text: string, position: number): number {
-  return position - (/(?:\$?\w+|`[^`]*`|"[^"]*"|[:!<>]=|\.\.|\*\*|~>|\?[?:]|[^\s\w])$/.exec(text.slice(0, position))?.[0].length ?? 0)
-}
-
 export const REMEDIES: Readonly<Record<string, string>> = {
-  'jsonata/undeclared': 'declare it, or see docs/data-language.md for the variables of this place',
+  'jsonata/undeclared': 'declare it, or see docs/data-language.md for the variables that this expression has',
   'jsonata/chance': 'use $ctx.id and $ctx.created',
   'jsonata/call': 'put a $ before the name',
   'jsonata/table': 'declare the table; add the rows, or a row _ for all others, or a default with ??',
   'jsonata/field': 'correct the name, or add the field to the schema',
   'jsonata/query': 'correct the name, or add it to `forward_query` of a route',
-  'jsonata/context': 'correct the name: docs/data-language.md lists what is there',
+  'jsonata/context': 'correct the name; docs/data-language.md lists the members',
 }
 
 /** The input of an expression: an object parsed from JSON. */

@@ -3,7 +3,7 @@
 // unchanged.
 
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
-import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
+import { resolveReference, type Schema, type SchemaSet, type Subschema, snakeOf, type Union } from '../read/schemas.js'
 
 /** The leniencies that a reader may allow. */
 export const LENIENCIES = [
@@ -123,10 +123,7 @@ interface Value {
   unnamed?: string
 }
 
-interface Place {
-  schema: Exclude<Schema, boolean>
-  base: string
-}
+type Applied = Subschema<Exclude<Schema, boolean>>
 
 const TYPES: readonly Type[] = ['null', 'boolean', 'number', 'string', 'array', 'object']
 
@@ -139,19 +136,19 @@ function nodesOf(set: SchemaSet, id: string): Value {
   }
 
   /** A schema with everything that applies beside it: its reference, and all of `allOf`. */
-  const together = (schema: Schema | undefined, base: string): Place[] => {
+  const together = (schema: Schema | undefined, base: string): Applied[] => {
     if (typeof schema !== 'object') return []
-    const places: Place[] = [{ schema, base }]
+    const subschemas: Applied[] = [{ schema, base }]
     if (typeof schema.$ref === 'string') {
       const target = resolveReference(set, schema.$ref, base)
-      if (target) places.push(...together(target.schema, target.base))
+      if (target) subschemas.push(...together(target.schema, target.base))
     }
-    for (const item of (schema.allOf as Schema[] | undefined) ?? []) places.push(...together(item, base))
-    return places
+    for (const item of (schema.allOf as Schema[] | undefined) ?? []) subschemas.push(...together(item, base))
+    return subschemas
   }
 
-  const nodeOf = (places: readonly Place[]): Value => {
-    const key = [...new Set(places.map(({ schema }) => numberOf(schema)))].sort((one, other) => one - other).join('&')
+  const nodeOf = (subschemas: readonly Applied[]): Value => {
+    const key = [...new Set(subschemas.map(({ schema }) => numberOf(schema)))].sort((one, other) => one - other).join('&')
     const known = done.get(key)
     if (known) return known
     const value: Value = {
@@ -165,12 +162,12 @@ function nodesOf(set: SchemaSet, id: string): Value {
       branches: new Map(),
     }
     done.set(key, value)
-    fill(value, places)
+    fill(value, subschemas)
     return value
   }
 
-  const fill = (value: Value, given: readonly Place[]): void => {
-    const places = [...given]
+  const fill = (value: Value, given: readonly Applied[]): void => {
+    const subschemas = [...given]
     const ofObjects = [...given]
     // Of several shapes, follow the one that its type alone distinguishes.
     for (const { schema, base } of given) {
@@ -180,18 +177,18 @@ function nodesOf(set: SchemaSet, id: string): Value {
       for (const type of ['array', 'object', 'string'] as const) {
         const able = choices.filter(choice => choice.length === 0 || typesOf(choice).has(type))
         if (able.length !== 1) continue
-        const found = (able[0] as Place[]).map(place => ({ ...place, schema: onlyOf(type, place.schema) }))
-        places.push(...found)
+        const found = (able[0] as Applied[]).map(subschema => ({ ...subschema, schema: onlyOf(type, subschema.schema) }))
+        subschemas.push(...found)
         if (type === 'object') ofObjects.push(...found)
       }
     }
     narrow(value, typesOf(given))
-    const members = new Map<string, Place[]>()
-    const items: Place[] = []
-    const rest: Place[] = []
+    const members = new Map<string, Applied[]>()
+    const items: Applied[] = []
+    const rest: Applied[] = []
     const required = new Set<string>()
-    const add = (name: string, found: readonly Place[]): void => void members.set(name, [...(members.get(name) ?? []), ...found])
-    for (const { schema, base } of places) {
+    const add = (name: string, found: readonly Applied[]): void => void members.set(name, [...(members.get(name) ?? []), ...found])
+    for (const { schema, base } of subschemas) {
       const { enum: all, enum_numbers: numbered, contentEncoding, union } = schema as { union?: Union } & Record<string, unknown>
       const words = (Array.isArray(all) ? all : 'const' in schema ? [schema.const] : []).filter(word => typeof word === 'string')
       if (words.length > 0) Object.assign(value, { words, isClosed: true })
@@ -208,7 +205,7 @@ function nodesOf(set: SchemaSet, id: string): Value {
       if (union) {
         value.by = union.by
         if (union.default !== undefined) value.unnamed = union.default
-        const own = ofObjects.map(place => ({ ...place, schema: without(place.schema) }))
+        const own = ofObjects.map(subschema => ({ ...subschema, schema: without(subschema.schema) }))
         for (const [name, item] of Object.entries(union.of)) value.branches.set(name, nodeOf([...own, ...together(item, base)]))
       }
     }
@@ -245,9 +242,9 @@ function nodesOf(set: SchemaSet, id: string): Value {
     remade(`${numberOf(schema)} ${type}`, () =>
       Object.fromEntries(KEYWORDS[type].filter(keyword => keyword in schema).map(keyword => [keyword, schema[keyword]])),
     )
-  const typesOf = (places: readonly Place[]): Set<Type> => {
+  const typesOf = (subschemas: readonly Applied[]): Set<Type> => {
     let types = new Set(TYPES)
-    for (const { schema } of places) {
+    for (const { schema } of subschemas) {
       const said = [schema.type ?? []].flat().map(type => (type === 'integer' ? 'number' : type)) as Type[]
       const values = Array.isArray(schema.enum) ? schema.enum : 'const' in schema ? [schema.const] : undefined
       const own: readonly Type[] | undefined = said.length > 0 ? said : values ? values.map(typeOf) : schema.union ? ['object'] : undefined
@@ -301,9 +298,6 @@ function isActive(value: Value, { allowed, isStrict }: Manner): boolean {
   if (allowed.has('null_is_absent')) for (const member of members.values()) if (!member.types.has('null')) return true
   return allowed.has('snake_case_names') && [...members.keys()].some(name => snakeOf(name) !== name)
 }
-
-/** A camel-case name in snake case. */
-export const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
 /** The name of the function for an inner value, if it has one. */
 type Calls = (value: Value | undefined) => Js | undefined

@@ -1,9 +1,9 @@
 // The output of a compilation: its files, and its units. A unit is compiled only if neither the base nor the cache has it.
 
-import type { Exports } from '../print/modules.js'
 import type { Finding } from '../read/findings.js'
 import type { KnownUnits, Unit, UnitCache } from '../units.js'
 import type { Module } from './module.js'
+import type { Exports } from './modules.js'
 
 /** Where the output is, and which part of it exists already. */
 export interface Placement {
@@ -46,10 +46,10 @@ export class Output {
   /** Prints a module and its source map to files of these paths. */
   print(path: string, module: Module, from: string): Unit {
     const sluice = this.placement.sluice(path)
-    const { text, places } = module.print(`Made from ${from} by codegen; do not edit.`, name =>
+    const { text, sourceMap } = module.print(`Made from ${from} by codegen; do not edit.`, name =>
       name === 'pictures' ? `${sluice}codegen/jsonata/number-and-date-formats.js` : `${sluice}engine/jsonata/${name}.js`,
     )
-    return { files: { [path]: text, [`${path}.map.json`]: places }, names: { own: [...module.exported] } }
+    return { files: { [path]: text, [`${path}.map.json`]: sourceMap }, names: { own: [...module.exported] } }
   }
 
   add(files: Unit['files']): void {

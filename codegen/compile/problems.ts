@@ -1,10 +1,11 @@
 // Checks one expression by itself, for a file that is not part of a project.
 
+import { tokenStart } from '../jsonata/ast.js'
 import { compileExpression } from '../jsonata/compile.js'
 import { js } from '../jsonata/js.js'
 import { OBJ, type Shape, UNKNOWN } from '../jsonata/types.js'
 import { Unit } from '../jsonata/unit.js'
-import { objectInput, REMEDIES, tokenStart } from './module.js'
+import { objectInput, REMEDIES } from './module.js'
 
 export interface Problem {
   rule: string

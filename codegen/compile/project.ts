@@ -1,19 +1,15 @@
 // Compiles a project to modules: each format, each mapping and each dialect's schemas is a unit, which is compiled only if
-// neither the base nor the cache has it.
+// neither the base nor the cache has it. The plan, which imports them, is printed afterwards (print/project.ts).
 
 import type { CatalogueEntry } from '../../engine/plan.js'
-import { compileCatalogue } from '../catalogue/compile.js'
-import { checkPrices } from '../catalogue/prices.js'
-import { printCatalogue } from '../catalogue/print.js'
 import type { ComposedLedger, Field } from '../check/ledger.js'
-import { checkProject } from '../check/references.js'
-import type { Exports } from '../print/modules.js'
-import { printPlan } from '../print/plan.js'
+import { checkPrices } from '../check/prices.js'
 import { DataError } from '../read/findings.js'
 import type { Project } from '../read/project.js'
 import { loosened, type SchemaSet } from '../read/schemas.js'
 import type { YamlDocument } from '../read/yaml.js'
-import { hashOfAll, type KnownUnits, UnitKeys } from '../units.js'
+import { UnitKeys } from '../units.js'
+import { compileCatalogue } from './catalogue.js'
 import { composedPairs, composeLedger } from './composed.js'
 import { compileSchemas } from './dialects.js'
 import { type ExpressionModules, placeExpressions } from './expressions.js'
@@ -21,31 +17,33 @@ import { compileFormat } from './format.js'
 import { libraryFor, tablesOf } from './mapping.js'
 import { compileMappings } from './mappings.js'
 import { Module } from './module.js'
+import type { Exports, Modules } from './modules.js'
 import { Output, type Placement } from './output.js'
 import { compileProviders, providerFunctions } from './providers.js'
 import { compileRoutes, routeFunctions } from './routes.js'
 import { looseShapeOfRequest } from './shapes.js'
-import { printValidators } from './validators.js'
 
 /** The result of compiling a project. */
 export interface Compiled {
   project: Project
-  /** The text of each file, by its path in the output. */
-  files: Map<string, string>
+  /** The files and units of the modules. */
+  output: Output
+  keys: UnitKeys
+  modules: Omit<Modules, 'gateway' | 'catalogue' | 'compose' | 'base'>
+  /** The facts about models; undefined if they were compiled before. */
+  catalogue: readonly CatalogueEntry[] | undefined
   /** The verdict of each field of a mapping's requests; missing for units that were reused. */
   ledger: ReadonlyMap<string, readonly Field[]>
   /** The same for composed pairs. */
   composed: ReadonlyMap<string, ComposedLedger & { via: string }>
-  units: KnownUnits
 }
 
-/** Checks a project, and compiles it. Throws a DataError with every finding if something is wrong. */
+/** Compiles a project that was checked. Throws a DataError with every finding, also those of before, if something is wrong. */
 export function compileProject(project: Project, placement: Placement): Compiled {
   const output = new Output(placement, project.findings)
   const keys = new UnitKeys(project)
   const loose = once(() => loosened(project.schemas))
 
-  checkProject(project)
   const formats = compileFormats(project, output, keys, loose)
   const mappings = compileMappings(project, output, keys)
   checkUncalled(project)
@@ -57,22 +55,15 @@ export function compileProject(project: Project, placement: Placement): Compiled
 
   const { imports, ...schemas } = compileSchemas(project, output, keys, loose())
   const all = [...imports, ...routes.imports, ...providers.imports]
-  const plan = printPlan(project, {
+  const modules = {
     formats,
     mappings: mappings.modules,
     imports: new Map(all.sort(([one], [other]) => (one < other ? -1 : 1))),
     ...schemas,
     routes: routes.functions,
     providers: providers.functions,
-    gateway: compileGateway(project, output, keys),
-    catalogue: placeCatalogue(models, output),
-    compose: `${placement.sluice('plan.js')}engine/snapshot/compose.js`,
-    ...(placement.base && { base: { from: output.inBase('plan.js'), entries: placement.base.units.plan } }),
-  })
-  output.add({ 'plan.js': plan.text })
-  output.units.plan = plan.entries
-  const { files, units } = output
-  return { project, files, ledger: mappings.ledger, composed: composedLedgers(project, mappings.ledger), units }
+  }
+  return { project, output, keys, modules, catalogue: models, ledger: mappings.ledger, composed: composedLedgers(project, mappings.ledger) }
 }
 
 function once<Value>(make: () => Value): () => Value {
@@ -139,27 +130,6 @@ function checkedCatalogue({ catalogue, formats, providers, findings }: Project):
   const compiled = compileCatalogue(catalogue, { providers, dialects: formats, names, findings })
   checkPrices(catalogue, findings)
   return compiled
-}
-
-/** The address of the catalogue's module; without a catalogue that of the base. */
-function placeCatalogue(catalogue: readonly CatalogueEntry[] | undefined, output: Output): string {
-  const known = output.placement.base?.units.catalogue
-  const text = catalogue && printCatalogue(catalogue)
-  output.units.catalogue = text === undefined ? (known ?? '') : hashOfAll(text)
-  if (text === undefined || output.units.catalogue === known) return output.inBase('models.js')
-  output.add({ 'models.js': text })
-  return './models.js'
-}
-
-/** The address of the module that checks gateway.yaml against its spec and fills in defaults. */
-function compileGateway(project: Project, output: Output, keys: UnitKeys): string | undefined {
-  const schema = project.configSchemas.get('gateway')
-  output.units.gateway = keys.gateway()
-  if (schema === undefined) return undefined
-  if (output.units.gateway === output.placement.base?.units.gateway) return output.inBase('gateway.js')
-  const engine = `${output.placement.sluice('gateway.js')}engine`
-  output.add({ 'gateway.js': printValidators(new Map([['gateway', schema]]), new Map([['gateway', 'gateway']]), engine, true) })
-  return './gateway.js'
 }
 
 /** The ledgers of composed pairs whose two mappings have a ledger. */

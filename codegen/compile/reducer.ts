@@ -2,16 +2,17 @@
 // the end.
 
 import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
+import { kindsOf } from '../check/steps.js'
 import type { Global } from '../jsonata/context.js'
 import { access, exactName, joined, js, json, propertyKey } from '../jsonata/js.js'
 import { NOTHING, OBJ, type Shape, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Hold } from '../read/project.js'
-import type { Place, Pointer } from '../read/yaml.js'
+import type { Pointer, SourcePosition } from '../read/yaml.js'
 import { growingMembers } from './growing.js'
 import { type Module, objectInput } from './module.js'
 import { shapeOfValue } from './shapes.js'
-import { compileKept, compileLets, compileSteps, kindsOf, type Placed, placed, type Shared, type Site } from './steps.js'
+import { compileKept, compileLets, compileSteps, type Placed, placed, type Shared, type Site } from './steps.js'
 
 /** The parts of a reducer. */
 export interface Reducer {
@@ -149,19 +150,19 @@ export function checkKinds(
   steps: Step[],
   pointer: Pointer,
   eventKind: string | undefined,
-  placeOf: (pointer: Pointer) => Place,
+  positionOf: (pointer: Pointer) => SourcePosition,
   findings: Finding[],
 ): void {
   steps.forEach((step, index) => {
     const here = [...pointer, index]
     const kinds = kindsOf(step)
     const find = (detail: string, remedy: string): void => {
-      findings.push({ ...placeOf([...here, 'on']), rule: 'mapping/on', detail, remedy })
+      findings.push({ ...positionOf([...here, 'on']), rule: 'mapping/on', detail, remedy })
     }
     if (kinds.includes('done') && pointer.length > 2) find('`done` is not an event of a loop', 'move the step out of the loop')
     else if (kinds.includes('done') && kinds.length > 1) find('`done` cannot be combined with other kinds', 'write a step for done alone')
     else if (kinds.length > 0 && !kinds.includes('done') && eventKind === undefined)
       find('the events of this provider have no kinds', 'use when: instead, or add event_line to the format')
-    checkKinds(step.steps ?? [], [...here, 'steps'], eventKind, placeOf, findings)
+    checkKinds(step.steps ?? [], [...here, 'steps'], eventKind, positionOf, findings)
   })
 }

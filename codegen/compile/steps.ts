@@ -1,7 +1,8 @@
 // Compiles the steps of a stream to plain statements over its state.
 
 import type { MappingStep as Step } from '../../schemas/config/types.js'
-import { children, childrenBehind, type Node } from '../jsonata/ast.js'
+import { kindsOf } from '../check/steps.js'
+import { children, childrenBehind, literalPairs, type Node } from '../jsonata/ast.js'
 import { emitLoop, type Global } from '../jsonata/context.js'
 import { type Growing, growingMembersUsed } from '../jsonata/growth.js'
 import { access, comment, type Js, joined, js, json, propertyKey } from '../jsonata/js.js'
@@ -10,7 +11,7 @@ import { itemOf, NOTHING, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from '
 import { Lines } from '../jsonata/unit.js'
 import type { Source } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
-import { emitEvents, literalPairs } from './emit.js'
+import { emitEvents } from './emit.js'
 import { actsIn, actsOf, grownBy, shareOf } from './growing.js'
 import type { Module } from './module.js'
 
@@ -50,11 +51,6 @@ export interface Placed {
 /** Steps of a list, with their positions. */
 export function placed(steps: readonly Step[] = [], pointer: Pointer): Placed[] {
   return steps.map((step, index) => ({ step, pointer: [...pointer, index] }))
-}
-
-/** The kinds of event that a step handles; empty if it handles every event. */
-export function kindsOf(step: Step): string[] {
-  return step.on === undefined ? [] : Array.isArray(step.on) ? step.on : [step.on]
 }
 
 /** Compiles an expression whose value survives changes of the state. */
@@ -161,7 +157,7 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
         ...from.document.at(from.pointer),
         rule: 'mapping/copies',
         detail: `$was.${name} is read where the step adds to ${name}, so each event copies all of it`,
-        remedy: `read $state.${name}, which has what was added`,
+        remedy: `read $state.${name}, which has the new item already`,
       })
     }
     // `$was` must show the old values.

@@ -5,19 +5,14 @@
 // their members are skipped.
 
 import { comment, exactName, indented, type Js, joined, js, json } from '../jsonata/js.js'
-import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
-
-interface Place {
-  schema: Schema
-  base: string
-}
+import { resolveReference, type Schema, type SchemaSet, type Subschema, type Union } from '../read/schemas.js'
 
 /** The facts about a value, however its schema expresses them. */
 interface Form {
-  members: Map<string, Place[]>
+  members: Map<string, Subschema[]>
   /** The schemas of other members. */
-  rest: Place[]
-  items: Place[]
+  rest: Subschema[]
+  items: Subschema[]
   unions: { union: Union; base: string }[]
   /** Members are named, so an unnamed one can be detected. */
   isNamed: boolean
@@ -31,26 +26,26 @@ export function printUnnamed(set: SchemaSet, names: ReadonlyMap<string, string>)
   const found = new Set<string>()
   const lines = [comment('Made from schemas/ by codegen; do not edit.')]
   const numbers = new Map<unknown, number>()
-  const keyOf = (places: readonly Place[]): string => {
-    const all = places.map(({ schema }) => {
+  const keyOf = (subschemas: readonly Subschema[]): string => {
+    const all = subschemas.map(({ schema }) => {
       if (!numbers.has(schema)) numbers.set(schema, numbers.size)
       return numbers.get(schema) as number
     })
     return [...new Set(all)].sort((left, right) => left - right).join('&')
   }
   const printed = new Map<string, Js | undefined>()
-  /** The name of the function for the value at some places; undefined if there is nothing to check. */
+  /** The name of the function for a value with some subschemas; undefined if there is nothing to check. */
   const print = (key: string, form: Form, isRoot = false): Js | undefined => {
     if (printed.has(key)) return printed.get(key)
     const name = js`look${printed.size}`
     // A reference back to here needs the name before the function is complete.
     const matters = (form.isNamed && !form.isOpen) || form.unions.length > 0
     printed.set(key, matters ? name : undefined)
-    const inner = (places: readonly Place[]): Js | undefined =>
-      places.length === 0 ? undefined : print(keyOf(places), formOf(set, places))
+    const inner = (subschemas: readonly Subschema[]): Js | undefined =>
+      subschemas.length === 0 ? undefined : print(keyOf(subschemas), formOf(set, subschemas))
     const items = inner(form.items)
     const rest = inner(form.rest)
-    const members = [...form.members].map(([member, places]) => [member, inner(places)] as const)
+    const members = [...form.members].map(([member, subschemas]) => [member, inner(subschemas)] as const)
     if (!matters && items === undefined && rest === undefined && members.every(([, look]) => look === undefined)) return undefined
     printed.set(key, name)
 
@@ -102,8 +97,8 @@ export function printUnnamed(set: SchemaSet, names: ReadonlyMap<string, string>)
     return name
   }
   for (const [name, id] of names) {
-    const places = [{ schema: set.get(id) as Schema, base: id }]
-    const look = print(`${keyOf(places)} of ${name}`, formOf(set, places), true)
+    const subschemas = [{ schema: set.get(id) as Schema, base: id }]
+    const look = print(`${keyOf(subschemas)} of ${name}`, formOf(set, subschemas), true)
     if (look === undefined) continue
     found.add(name)
     lines.push(js`export const ${exactName(name)} = (body, found) => ${look}(body, '', found)`)
@@ -128,7 +123,7 @@ function nothing(): Form {
 
 function merged(one: Form, other: Form): Form {
   const members = new Map(one.members)
-  for (const [name, places] of other.members) members.set(name, [...(members.get(name) ?? []), ...places])
+  for (const [name, subschemas] of other.members) members.set(name, [...(members.get(name) ?? []), ...subschemas])
   return {
     members,
     rest: [...one.rest, ...other.rest],
@@ -141,9 +136,9 @@ function merged(one: Form, other: Form): Form {
 }
 
 /** Combines everything that some schemas say about one value; of alternatives, the union. */
-function formOf(set: SchemaSet, places: readonly Place[]): Form {
+function formOf(set: SchemaSet, subschemas: readonly Subschema[]): Form {
   const open = new Set<Schema>()
-  const visit = ({ schema, base }: Place): Form => {
+  const visit = ({ schema, base }: Subschema): Form => {
     if (typeof schema !== 'object' || schema === null || open.has(schema)) return nothing()
     open.add(schema)
     const own = nothing()
@@ -173,7 +168,7 @@ function formOf(set: SchemaSet, places: readonly Place[]): Form {
     open.delete(schema)
     return result
   }
-  return places.map(visit).reduce(merged, nothing())
+  return subschemas.map(visit).reduce(merged, nothing())
 }
 
 /** Whether an alternative is an object without declared members. */

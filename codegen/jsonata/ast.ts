@@ -263,3 +263,24 @@ export function some(node: Node, test: (node: Node) => boolean): boolean {
 export function calledName(node: Node): string | undefined {
   return node.type === 'function' && node.procedure.type === 'variable' ? node.procedure.value : undefined
 }
+
+/** Whether a node has a predicate or a grouping behind it. */
+export function isQualified(node: Node): boolean {
+  return node.predicate !== undefined || node.group !== undefined
+}
+
+/** The members of an object literal with known keys. */
+export function literalPairs(node: Node): [string, Node][] | undefined {
+  if (node.type !== 'unary' || node.value !== '{' || isQualified(node)) return undefined
+  const pairs: [string, Node][] = []
+  for (const [key, value] of node.lhs) {
+    if (key.type !== 'string') return undefined
+    pairs.push([key.value, value])
+  }
+  return pairs
+}
+
+/** The parser reports the end of a token; for an expression that ends too soon, the end. */
+export function tokenStart(text: string, position: number): number {
+  return position - (/(?:\$?\w+|`[^`]*`|"[^"]*"|[:!<>]=|\.\.|\*\*|~>|\?[?:]|[^\s\w])$/.exec(text.slice(0, position))?.[0].length ?? 0)
+}

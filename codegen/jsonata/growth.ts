@@ -1,6 +1,6 @@
-// Accumulators that grow in place. A fold that adds one item at each turn would copy its accumulator each time. If the old
+// Accumulators that grow in place. A fold that adds one item at each iteration would copy its accumulator each time. If the old
 // accumulator is dead once there is a new one, the item is added in place instead (engine/jsonata/growth.ts). That must be
-// invisible: this file finds the expressions that pass a member of the accumulator on, and then the next turn copies it
+// invisible: this file finds the expressions that pass a member of the accumulator on, and then the next iteration copies it
 // once.
 
 import { calledName, children, childrenBehind, type FunctionNode, type LambdaNode, type Node, type PathNode, some } from './ast.js'
@@ -18,7 +18,7 @@ export interface Act {
 export type Acts = ReadonlyMap<Node, Act>
 
 /** The members of one argument that a function, called by name, may read; undefined if it may read all. */
-export type ReadsOf = (name: string, place: number) => ReadonlySet<string> | undefined
+export type ReadsOf = (name: string, index: number) => ReadonlySet<string> | undefined
 
 /** A use of the accumulator in an expression: which members it reads, and which of them it may pass on. */
 interface Mention {
@@ -126,7 +126,7 @@ function candidatesIn(body: Node, names: readonly string[], kept: Set<Node>): Ca
   const visit = (node: Node, field: string, within: Node | undefined): void => {
     if (isHead(node, names, field)) kept.add(node)
     else if (node.type === 'lambda' && node.thunk) visit(node.body, field, within)
-    else if (isQualified(node)) return
+    else if (hasSuffix(node)) return
     else if (node.type === 'condition') {
       visit(node.then, field, within)
       if (node.else) visit(node.else, field, within)
@@ -151,7 +151,7 @@ function candidatesIn(body: Node, names: readonly string[], kept: Set<Node>): Ca
  * old value.
  */
 function callIn(node: Node, names: readonly string[], field: string): { calls: Node[]; head: Node; but: Node[] } | undefined {
-  if (isQualified(node)) return undefined
+  if (hasSuffix(node)) return undefined
   const [first, second, ...more] = node.type === 'function' ? node.arguments : []
   if (isCallOf(node, 'append') && first && second && more.length === 0) {
     if (isHead(first, names, field)) return { calls: [node], head: first, but: [first, second] }
@@ -160,12 +160,12 @@ function callIn(node: Node, names: readonly string[], field: string): { calls: N
   }
   if (!isCallOf(node, 'merge') || first?.type !== 'unary' || first.value !== '[' || second !== undefined) return undefined
   const [head] = first.expressions
-  if (isQualified(first) || first.consarray || head === undefined || !isHead(head, names, field)) return undefined
+  if (hasSuffix(first) || first.consarray || head === undefined || !isHead(head, names, field)) return undefined
   return { calls: [node], head, but: first.expressions }
 }
 
 function isHead(node: Node, names: readonly string[], field: string): boolean {
-  if (isQualified(node)) return false
+  if (hasSuffix(node)) return false
   if (field === WHOLE) return node.type === 'variable' && names.includes(node.value)
   const [variable, name, ...more] = node.type === 'path' ? node.steps : []
   return (
@@ -175,11 +175,11 @@ function isHead(node: Node, names: readonly string[], field: string): boolean {
     name?.type === 'name' &&
     name.value === field &&
     more.length === 0 &&
-    [variable, name].every(step => !isQualified(step) && !step.stages && !step.focus && !step.index && !step.ancestor)
+    [variable, name].every(step => !hasSuffix(step) && !step.stages && !step.focus && !step.index && !step.ancestor)
   )
 }
 
-function isQualified(node: Node): boolean {
+function hasSuffix(node: Node): boolean {
   return node.predicate !== undefined || node.group !== undefined || node.keepArray === true
 }
 
@@ -188,7 +188,7 @@ function isCallOf(node: Node, name: string): boolean {
 }
 
 function calledBy(node: Node): string | undefined {
-  return node.type === 'function' && !isQualified(node.procedure) ? calledName(node) : undefined
+  return node.type === 'function' && !hasSuffix(node.procedure) ? calledName(node) : undefined
 }
 
 /** Whether one of these names, or of the built-ins that are searched for, is rebound somewhere. */
@@ -252,10 +252,10 @@ function mentionsIn(whole: Node, { names, kept, readsOf }: Seen): Mention[] | un
     if (node.type === 'lambda' && node.thunk !== true && some(node, isSum)) isLost = true
     else if (node.type === 'path' && isSum(node.steps[0])) path(node, asked)
     else if (isSum(node)) {
-      if (asked !== undefined && ASKED.has(asked) && !isQualified(node)) found.push({ node, fields: new Set([WHOLE]), hands: 'nothing' })
+      if (asked !== undefined && ASKED.has(asked) && !hasSuffix(node)) found.push({ node, fields: new Set([WHOLE]), hands: 'nothing' })
       else found.push({ node, fields: 'all', hands: node.predicate && !node.group && !node.keepArray ? 'an item' : 'the whole' })
       inside(node)
-    } else if (node.type === 'condition' && !isQualified(node)) {
+    } else if (node.type === 'condition' && !hasSuffix(node)) {
       visit(node.condition, 'condition')
       visit(node.then)
       if (node.else) visit(node.else)
@@ -265,11 +265,11 @@ function mentionsIn(whole: Node, { names, kept, readsOf }: Seen): Mention[] | un
   const call = (node: FunctionNode, name: string): void => {
     const args = node.arguments
     const isInline = args[1] === undefined || (args[1].type === 'lambda' && args[1].arguments.length < 3) || !GIVEN.has(name)
-    args.forEach((argument, place) => {
+    args.forEach((argument, index) => {
       if (argument.type === 'lambda' && argument.thunk !== true && GIVEN.has(name)) visit(argument.body)
-      else if (isSum(argument) && !isQualified(argument) && !BUILTIN_NAMES.has(name))
-        found.push({ node: argument, fields: (bound.has(name) ? undefined : readsOf(name, place)) ?? 'all', hands: 'the whole' })
-      else visit(argument, place === 0 && isInline && LOOKED_INTO.has(name) ? name : undefined)
+      else if (isSum(argument) && !hasSuffix(argument) && !BUILTIN_NAMES.has(name))
+        found.push({ node: argument, fields: (bound.has(name) ? undefined : readsOf(name, index)) ?? 'all', hands: 'the whole' })
+      else visit(argument, index === 0 && isInline && LOOKED_INTO.has(name) ? name : undefined)
     })
     for (const child of [node.procedure, ...childrenBehind(node)]) visit(child)
   }
@@ -295,9 +295,9 @@ function speaksOf(within: Node, field: string, but: readonly Node[], seen: Seen)
 }
 
 /** The members that a function may read of a parameter; undefined if it may read all of them. */
-export function readsIn(lambda: LambdaNode, place: number, readsOf: ReadsOf): ReadonlySet<string> | undefined {
+export function readsIn(lambda: LambdaNode, index: number, readsOf: ReadsOf): ReadonlySet<string> | undefined {
   const { arguments: parameters, body } = lambda
-  const name = parameters[place]?.value
+  const name = parameters[index]?.value
   if (name === undefined) return new Set()
   if (some(body, node => node.type === 'lambda' && node.thunk !== true && node.arguments.some(param => param.value === name)))
     return undefined
@@ -319,7 +319,7 @@ export function readsIn(lambda: LambdaNode, place: number, readsOf: ReadsOf): Re
       return
     }
     for (const [index, argument] of node.arguments.entries()) {
-      if (argument.type !== 'variable' || argument.value !== name || isQualified(argument) || BUILTIN_NAMES.has(called)) visit(argument)
+      if (argument.type !== 'variable' || argument.value !== name || hasSuffix(argument) || BUILTIN_NAMES.has(called)) visit(argument)
       else {
         const inner = readsOf(called, index)
         if (inner === undefined) isAll = true

@@ -38,9 +38,9 @@ export function indented(depth: number, code: Js): Js {
   return ('  '.repeat(depth) + code) as Js
 }
 
-/** An arrow function with one expression. An expression that begins with a brace would be parsed as a block. */
+/** An arrow function with one expression. Without the parentheses, an object would be parsed as a block. */
 export function arrow(params: readonly Js[], result: Js): Js {
-  return js`(${joined(params, ', ')}) => ${result.startsWith('{') ? js`(${result})` : result}`
+  return js`(${joined(params, ', ')}) => (${result})`
 }
 
 /** A comment on its own line. */

@@ -25,7 +25,7 @@ export class Scope {
     readonly parent: Scope | undefined,
     /** The names that this frame binds, with the number of bindings. */
     readonly binds: ReadonlyMap<string, number>,
-    /** The place for declarations that turn out to be needed later. */
+    /** The lines for declarations that turn out to be needed later. */
     readonly declarations: Declarations | undefined,
     /** The function that it belongs to: an inner function may read its variables later. */
     readonly level: number,

@@ -1,14 +1,15 @@
 // Prints a dialect of the plan from its format.
 
 import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat, StringSearch, TextPlaces } from '../../engine/plan.js'
-import { KINDS } from '../compile/format.js'
 import { identifier } from '../compile/identifier.js'
+import type { Exports, Modules } from '../compile/modules.js'
 import { exactName, js, json } from '../jsonata/js.js'
 import { topMembers } from '../jsonata/top-members.js'
+import { KINDS } from '../read/kinds.js'
 import type { ErrorData, FormatData, Project } from '../read/project.js'
 import { Code, type Printed } from './literal.js'
 import { flagOf, list, memberOf, pathOf, spellingsOf } from './members.js'
-import { addressInBase, type Exports, functionOf, localOf, type Modules, memberOfImport } from './modules.js'
+import { addressInBase, functionOf, localOf, memberOfImport } from './modules.js'
 
 /** A dialect in the engine's form. */
 export function dialectOf(name: string, data: FormatData, project: Project, modules: Modules): Printed<Dialect> {
@@ -160,7 +161,7 @@ function errorWords(name: string, project: Project): Words[] {
   return found
 }
 
-/** The places of texts. `spelled` returns the possible spellings of a path. */
+/** The paths of texts. `spelled` returns the possible spellings of a path. */
 function textsOf(
   { by, except, request = [], response = [], event = [], pieces = [], repeats = [] }: NonNullable<FormatData['texts']>,
   spelled: (side: string, paths: readonly string[]) => string[][],

@@ -1,15 +1,15 @@
 // Paths of members: from YAML's notation to the engine's form.
 
 import type { Member, StreamFlag } from '../../engine/plan.js'
-import { snakeOf } from '../compile/normalise.js'
 import type { FormatData } from '../read/project.js'
+import { snakeOf } from '../read/schemas.js'
 
 /** The member that asks for a stream, and whether the answer streams without it. */
 export function flagOf(flag: NonNullable<NonNullable<FormatData['stream']>['flag']>): StreamFlag {
   return typeof flag === 'string' ? memberOf(flag) : { ...memberOf(flag.member), ...(flag.default === true && { isDefault: true }) }
 }
 
-/** `body.stream` as a Member; the grammar restricts the places. */
+/** `body.stream` as a Member; the grammar restricts the paths. */
 export function memberOf(text: string): Member {
   const [from, ...path] = text.split('.')
   return { from: from as Member['from'], path }

@@ -5,6 +5,7 @@ import type { Endpoint, Mapping, Plan, ProviderPlan } from '../../engine/plan.js
 import type { MappingData } from '../../schemas/config/types.js'
 import { composedPairs, compositionsOf } from '../compile/composed.js'
 import { libraryFor } from '../compile/mapping.js'
+import type { Exports, Modules } from '../compile/modules.js'
 import { endpointFunction } from '../compile/providers.js'
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
 import { topMembers } from '../jsonata/top-members.js'
@@ -12,7 +13,7 @@ import { type EndpointData, type Entry, type Project, type ProviderData, sidesOf
 import { milliseconds } from '../read/units.js'
 import { dialectOf } from './dialect.js'
 import { Code, type Printed, print } from './literal.js'
-import { type Exports, functionIn, localOf, type Modules, memberOfImport } from './modules.js'
+import { functionIn, localOf, memberOfImport } from './modules.js'
 import { routeOf } from './route.js'
 
 /** A plan as a module, and the hash of each of its entries, by part of the plan and name. */

@@ -65,17 +65,17 @@ function sections(keys: readonly KeySpec[]): [readonly string[], KeySpec[]][] {
 }
 
 function row(grammar: SpecSchema, { path, schema, isRequired, same }: KeySpec): string {
-  const told: string[] = [String(schema.description)]
+  const sentences: string[] = [String(schema.description)]
   const isObject = hasMembers(grammar, schema)
-  if (same) told.push(`Keys as in [${code(display(same))}](${anchor(same)}).`)
-  if (schema.title !== undefined && !isObject) told.push(String(schema.title))
+  if (same) sentences.push(`Keys as in [${code(display(same))}](${anchor(same)}).`)
+  if (schema.title !== undefined && !isObject) sentences.push(String(schema.title))
   const examples = (schema.examples ?? []) as unknown[]
   if (examples.length > 0 && !(schema.enum || schema.type === 'boolean'))
-    told.push(`For example ${examples.map(example => code(dump(example, INLINE).trim())).join(', ')}.`)
-  if (schema.secret === true) told.push('Secret: never printed.')
+    sentences.push(`For example ${examples.map(example => code(dump(example, INLINE).trim())).join(', ')}.`)
+  if (schema.secret === true) sentences.push('Secret: never printed.')
   const name = `${code(path.at(-1) as string)}${isRequired ? ' (required)' : ''}`
   const isFilled = 'default' in schema && !(isObject && isEmpty(schema.default))
-  return `| ${name} | ${isFilled ? code(dump(schema.default, INLINE).trim()) : ''} | ${told.map(cell).join('<br>')} |`
+  return `| ${name} | ${isFilled ? code(dump(schema.default, INLINE).trim()) : ''} | ${sentences.map(cell).join('<br>')} |`
 }
 
 const WHOLE = { flowLevel: 3, lineWidth: 120, flowBracketPadding: true }

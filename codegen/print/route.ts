@@ -3,11 +3,12 @@
 import type { Limits, RelayPlan, RoutePlan } from '../../engine/plan.js'
 import { bodiesOf, callsUpstream, modelOf } from '../check/references.js'
 import { identifier } from '../compile/identifier.js'
+import type { Modules } from '../compile/modules.js'
 import type { Entry, FormatData, Project, RouteData } from '../read/project.js'
 import { bytes, milliseconds } from '../read/units.js'
 import type { Printed } from './literal.js'
 import { flagOf, list, memberOf, pathOf } from './members.js'
-import { functionIn, functionOf, type Modules } from './modules.js'
+import { functionIn, functionOf } from './modules.js'
 
 /** A route in the engine's form. */
 export function routeOf(name: string, data: RouteData, project: Project, modules: Modules): Printed<RoutePlan> {
@@ -92,7 +93,7 @@ function relayOf(data: RouteData['relay']): Printed<RelayPlan> {
   }
 }
 
-/** The name of a query parameter, from its place. */
-function queryMember(place: string | undefined): string | undefined {
-  return place?.replace(/^query\./, '')
+/** The name of a query parameter: `query.alt` is `alt`. */
+function queryMember(path: string | undefined): string | undefined {
+  return path?.replace(/^query\./, '')
 }

@@ -1,4 +1,4 @@
-// Errors in the data, with everything needed to repair them: the place, the rule, the detail, and the remedy.
+// Errors in the data, with everything needed to repair them: the position, the rule, the detail, and the remedy.
 
 import { maskKeys } from '../../engine/upstream/redact.js'
 
@@ -26,7 +26,7 @@ export function print(findings: readonly Finding[]): string {
 export class DataError extends Error {
   readonly findings: readonly Finding[]
   constructor(found: readonly Finding[]) {
-    // A key may have been pasted into another place of the file, and findings quote the file.
+    // A key may have been pasted elsewhere in the file, and findings quote the file.
     const findings = found.map(finding => ({ ...finding, detail: maskKeys(finding.detail), remedy: maskKeys(finding.remedy) }))
     super(print(findings))
     this.findings = findings

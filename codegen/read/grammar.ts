@@ -30,7 +30,7 @@ export function checkGrammar(project: Grammars, name: string, document: YamlDocu
   return false
 }
 
-/** The places in a value that do not satisfy a grammar, or of members that it does not have. */
+/** Where a value does not satisfy a grammar, or has members that the grammar does not have. */
 export function wrongPlaces(project: Grammars, name: string, document: YamlDocument): Pointer[] {
   const own = { configSchemas: project.configSchemas, findings: [] }
   if (checkGrammar(own, name, document)) return []

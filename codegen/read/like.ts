@@ -51,7 +51,9 @@ export function resolved(
       findings.push({
         ...document.at(['like']),
         rule: kind === 'route' ? 'route/like' : 'format/like',
-        detail: isCircle ? `${like} is like this one itself` : `there is no ${kind === 'route' ? 'route' : 'dialect'} ${like} to be like`,
+        detail: isCircle
+          ? `${like} inherits from this one`
+          : `there is no ${kind === 'route' ? 'route' : 'dialect'} ${like} to inherit from`,
         remedy: kind === 'route' ? 'name another route' : 'name another dialect, a folder of schemas/',
       })
     const whole = base === undefined || isCircle ? undefined : resolve(base, like, [...before, document])

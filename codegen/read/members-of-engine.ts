@@ -8,5 +8,5 @@ export function membersOfEngine(project: Project, dialect: string): ReadonlySet<
   const asks = format?.stream?.flag
   const flag = typeof asks === 'object' ? asks.member : asks
   const followed = project.routes.filter(({ data }) => data.dialect === dialect).map(({ data }) => data.follow)
-  return new Set([format?.model, flag, format?.vectors?.form, ...followed].flatMap(place => place?.match(/^body\.(\w+)$/)?.[1] ?? []))
+  return new Set([format?.model, flag, format?.vectors?.form, ...followed].flatMap(path => path?.match(/^body\.(\w+)$/)?.[1] ?? []))
 }

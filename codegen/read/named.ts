@@ -2,12 +2,9 @@
 // from such a schema: what a provider sends need not satisfy it.
 
 import { ANY, ARR, FUN, OBJ, type Shape } from '../jsonata/types.js'
-import { bitsOfType, resolveReference, type Schema, type SchemaSet, type Union } from './schemas.js'
+import { bitsOfType, resolveReference, type Schema, type SchemaSet, type Subschema, type Union } from './schemas.js'
 
-interface Place {
-  schema: Schema | undefined
-  base: string
-}
+type Applied = Subschema<Schema | undefined>
 type Plain = Exclude<Schema, boolean>
 
 const COMBINED = ['anyOf', 'oneOf', 'allOf'] as const
@@ -23,9 +20,9 @@ export function namesIn(set: SchemaSet, id: string): Shape {
   }
 
   /** The schemas that may hold for a value, without references and choices; undefined if one of them says nothing. */
-  const plainOf = (places: readonly Place[]): Map<Plain, string> | undefined => {
+  const plainOf = (subschemas: readonly Applied[]): Map<Plain, string> | undefined => {
     const found = new Map<Plain, string>()
-    const visit = ({ schema, base }: Place): boolean => {
+    const visit = ({ schema, base }: Applied): boolean => {
       if (schema === false) return true
       if (schema === undefined || schema === true) return false
       if (found.has(schema)) return true
@@ -39,11 +36,11 @@ export function namesIn(set: SchemaSet, id: string): Shape {
       for (const keyword of ['then', 'else'] as const) if (schema[keyword] !== undefined) more.push(schema[keyword] as Schema)
       return more.every(item => visit({ schema: item, base }))
     }
-    return places.every(visit) ? found : undefined
+    return subschemas.every(visit) ? found : undefined
   }
 
-  const shapeOf = (places: readonly Place[]): Shape => {
-    const plain = plainOf(places)
+  const shapeOf = (subschemas: readonly Applied[]): Shape => {
+    const plain = plainOf(subschemas)
     if (plain === undefined) return { bits: ANY & ~FUN }
     const key = [...plain.keys()]
       .map(numberOf)
@@ -53,8 +50,8 @@ export function namesIn(set: SchemaSet, id: string): Shape {
     if (done) return done
     const result: Shape = { bits: 0 }
     known.set(key, result)
-    const members = new Map<string, Place[]>()
-    const items: Place[] = []
+    const members = new Map<string, Applied[]>()
+    const items: Applied[] = []
     let isOpen = false
     for (const [schema, base] of plain) {
       const { union } = schema as { union?: Union }

@@ -27,8 +27,8 @@ export function withParts(
   const twiceAt = (index: number, what: string, name: string): Finding => ({
     ...document.at(['uses', index]),
     rule: 'names/shared',
-    detail: `${what} ${name} is there already, of the mapping's own or of another part`,
-    remedy: 'say it once',
+    detail: `the mapping or another part already defines ${what} ${name}`,
+    remedy: 'define it once',
   })
   for (const { part, index } of used) {
     const twice = (what: string, name: string): void => void findings.push(twiceAt(index, what, name))
@@ -56,7 +56,7 @@ export function withParts(
       ...said.document.key(said.pointer),
       rule: 'mapping/tell',
       detail: `nothing writes "${word}" to the client`,
-      remedy: "use the part that is the half of the client's dialect, or say the word under `writes`",
+      remedy: "use the half of the client's dialect, or define the term under `writes`",
     })
   }
   const fields = Object.fromEntries(
@@ -94,7 +94,7 @@ function withSteps(
       else lets[name] = value
     }
     for (const [word, steps] of Object.entries(stream?.writes ?? {})) {
-      if (Object.hasOwn(writes, word)) twice(index, 'how the client is told', word)
+      if (Object.hasOwn(writes, word)) twice(index, 'the steps for the term', word)
       else writes[word] = steps
     }
     hold ??= stream?.hold
@@ -116,20 +116,20 @@ export function sayingOf(
   parts: ReadonlyMap<string, Said<LibraryData>>,
   pointer: Pointer,
 ): Written {
-  const [section, kind, place] = pointer
+  const [section, kind, key] = pointer
   const used = (data.uses ?? []).map(name => parts.get(name))
   const own = document.value as {
     fields?: Record<string, Record<string, unknown>>
     stream?: { hold?: unknown; writes?: Writes; steps?: Step[] }
   }
-  if (section === 'fields' && own.fields?.[kind as string]?.[place as string] === undefined) {
-    const part = used.find(one => one?.data.fields?.[kind as 'dropped']?.[place as string] !== undefined)
+  if (section === 'fields' && own.fields?.[kind as string]?.[key as string] === undefined) {
+    const part = used.find(one => one?.data.fields?.[kind as 'dropped']?.[key as string] !== undefined)
     return { document: part?.document ?? document, pointer }
   }
   if (section === 'stream' && kind === 'hold' && own.stream?.hold === undefined)
     return { document: used.find(one => one?.data.stream?.hold)?.document ?? document, pointer }
   if (section === 'stream' && kind === 'let') {
-    const part = used.find(one => one?.data.stream?.let[place as string] !== undefined)
+    const part = used.find(one => one?.data.stream?.let[key as string] !== undefined)
     return { document: part?.document ?? document, pointer }
   }
   if (section === 'stream' && kind === 'steps') {
@@ -141,7 +141,7 @@ export function sayingOf(
       return part && { document: part.document, pointer: at, steps: part.data.stream?.writes[word] ?? [] }
     }
     const files = used.flatMap(part => (part ? [{ document: part.document, steps: part.data.stream?.steps ?? [] }] : []))
-    let index = place as number
+    let index = key as number
     for (const file of [...files, { document, steps: own.stream?.steps ?? [] }]) {
       const step = file.steps[index]
       if (step) return writtenAt(step, { document: file.document, pointer: [section, kind, index] }, pointer.slice(3), writer)

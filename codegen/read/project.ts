@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { CatalogueRelease } from '../../engine/plan.js'
 import type {
-  CredentialsPlace,
+  CredentialsLocation,
   FormatData as FormatFile,
   LibraryData,
   MappingData,
@@ -13,7 +13,7 @@ import type {
   ProviderData as ProviderFile,
   RouteData as RouteFile,
 } from '../../schemas/config/types.js'
-import { type CatalogueFile, readCatalogue } from '../catalogue/read.js'
+import { type CatalogueFile, readCatalogue } from './catalogue.js'
 import { display } from './display.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
@@ -84,7 +84,7 @@ export interface Project {
   catalogue: CatalogueFile[]
   /** The releases of the catalogue, in the order of the roots. */
   releases: CatalogueRelease[]
-  keyLocations: Map<string, CredentialsPlace>
+  keyLocations: Map<string, CredentialsLocation>
   keyLocationsFile: YamlDocument | undefined
   /** Functions that every expression may call. */
   library: Library
@@ -157,7 +157,7 @@ function isName(project: Project, name: string, pattern: RegExp, what: string, p
     line: 1,
     column: 1,
     rule: 'names/file',
-    detail: `"${name}" is no name for a ${what}`,
+    detail: `"${name}" is not a valid name for a ${what}`,
     remedy: 'use lower-case letters and digits, joined by _',
   })
   return false
@@ -173,7 +173,7 @@ function exists(project: Project, document: YamlDocument, pointer: Pointer, name
   project.findings.push({
     ...document.at(pointer),
     rule: 'overlay/exists',
-    detail: `${name} is there already`,
+    detail: `${name} already exists`,
     remedy: 'choose another name',
   })
 }
@@ -185,8 +185,8 @@ function add<Data extends object>(project: Project, into: Map<string, Entry<Data
     project.findings.push({
       ...entry.document.at([]),
       rule: 'overlay/exists',
-      detail: `${entry.name} is there already (${known.document.file})`,
-      remedy: 'choose another name, or say `replaces: true`',
+      detail: `${entry.name} already exists (${known.document.file})`,
+      remedy: 'choose another name, or add `replaces: true`',
     })
     return
   }
@@ -295,9 +295,9 @@ function readRoutes(project: Project, folder: string): void {
       if (file === '_credentials.yaml') {
         if (!checkGrammar(project, 'credentials', document)) continue
         project.keyLocationsFile = document
-        for (const [name, place] of Object.entries((document.value as { key_locations: Record<string, object> }).key_locations)) {
+        for (const [name, location] of Object.entries((document.value as { key_locations: Record<string, object> }).key_locations)) {
           if (project.keyLocations.has(name)) exists(project, document, ['key_locations', name], name)
-          else project.keyLocations.set(name, place)
+          else project.keyLocations.set(name, location)
         }
       } else if ((isLike(document) && isNamed(document)) || checkGrammar(project, 'route', document)) {
         own.push({ name: (document.value as RouteFile).name, document })
@@ -316,8 +316,8 @@ function readRoutes(project: Project, folder: string): void {
       project.findings.push({
         ...document.at(['name']),
         rule: 'route/name',
-        detail: `a route named ${name} is there already (${project.routes[known]?.document.file})`,
-        remedy: 'choose another name, or say `replaces: true`',
+        detail: `a route named ${name} already exists (${project.routes[known]?.document.file})`,
+        remedy: 'choose another name, or add `replaces: true`',
       })
   }
 }
@@ -357,7 +357,7 @@ function addProvider(
     project.findings.push({
       ...document.at(['extends']),
       rule: 'provider/extends',
-      detail: isCircle ? `${base} extends this provider itself` : `there is no provider ${base} to extend`,
+      detail: isCircle ? `${base} extends this provider` : `there is no provider ${base} to extend`,
       remedy: 'name a built-in provider, or another file of providers/, without `.yaml`',
     })
     return

@@ -58,9 +58,9 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'route/model',
-    'The requests of a route have the place where it looks for the name of the model.',
+    'The requests of a route have the part that its `model` names.',
     'path: /v1/realtime\nmodel: path.model',
-    'Put the placeholder into the path, or name another place. A socket has no body: its path or its query names the model.',
+    'Put the placeholder into the path, or name another part of the request. A socket has no body: its path or its query names the model.',
   ),
   error(
     'file/unreadable',
@@ -226,7 +226,7 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'names/credential',
-    'Every place of keys is defined in `routes/_credentials.yaml`.',
+    'Every key location is defined in `routes/_credentials.yaml`.',
     'auth: [cookie]',
     'Use a defined one, or add it.',
   ),
@@ -360,15 +360,15 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'mapping/on',
-    'The kinds in `on` can occur: the schema of the provider’s events has them, and the loop around the step is for them. `done` stands alone and outside of loops.',
+    'The kinds in `on` can occur: the schema of the provider’s events has them, and the loop around the step is for them. `done` is the only kind of its step, which is outside of loops.',
     'on: [done, message_start]',
     'Write a step for `done` alone, or use `when:`.',
   ),
   error(
     'mapping/copies',
-    'A step does not read the old value of a list or an object that it adds to: each event would copy it, and a long stream cost the square of its length.',
+    'A step that adds to a list or an object does not read its old value: otherwise each event copies it, and the cost of a stream grows with the square of its length.',
     '{ set: \'{ "seen": $append($state.seen, [text]) }\', emit: \'{ "n": $count($was.seen) }\' }',
-    'Read `$state`, which has what was added: `$count($state.seen) - 1`.',
+    'Read `$state`, which has the new item already: `$count($state.seen) - 1`.',
   ),
   error(
     'mapping/when',
@@ -378,9 +378,9 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'mapping/tell',
-    'Each word that a stream step tells has steps under `writes`, in the mapping or in a part that it uses.',
+    'Each term that a stream step tells has steps under `writes`, in the mapping or in a part that it uses.',
     'steps: [{ name: text, tell: { text: delta.text } }]   # and no writes: { text: […] }',
-    "Use the part for the client's dialect, or define the word under `writes`.",
+    "Use the part for the client's dialect, or define the term under `writes`.",
   ),
   error(
     'mapping/sent',
@@ -397,13 +397,13 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'mapping/value',
-    'A word that a mapping writes out is one that the schema lists at this place.',
+    'A mapping writes only words that the schema lists.',
     'request: \'{ "role": "assistent" }\'',
     'Correct the word, or add it to the schema.',
   ),
   error(
     'mapping/type',
-    'A value that a mapping writes out has a type that the schema accepts at this place.',
+    'A mapping writes only values of types that the schema accepts.',
     'request: \'{ "max_tokens": "many" }\'',
     'Write a value of another type, or correct the schema.',
   ),
@@ -425,13 +425,13 @@ export const RULES: readonly Rule[] = [
     'jsonata/undeclared',
     'A variable is declared before it is used.',
     'request: \'{ "model": $modle }\'',
-    'Declare it; docs/data-language.md lists the variables of each place.',
+    'Declare it; docs/data-language.md lists the variables of each kind of expression.',
   ),
   error('jsonata/chance', 'An expression is deterministic.', 'request: \'{ "id": $random() }\'', 'Use `$ctx.id` and `$ctx.created`.'),
   error('jsonata/call', 'A function call has a `$` before the name.', 'request: \'{ "n": sum(list) }\'', 'Put a `$` before the name.'),
   error(
     'jsonata/table',
-    'A table that an expression names is there, and has a row for each value that the schema allows.',
+    'A table that an expression names exists, and has a row for each value that the schema allows.',
     '$lookup($tables.stop, finish_reason)',
     'Declare the table; add the rows, or a row `_` for all others, or a default with `??`.',
   ),
@@ -443,17 +443,17 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'jsonata/query',
-    'A member of the query that is read is one that a route of the dialect names.',
+    'An expression reads only members of the query that a route of the dialect forwards.',
     'request: \'{ "variant": $query.varaint }\'  # the route says forward_query: [variant]',
-    'Mend the name, or add it to `forward_query` of the route.',
+    'Correct the name, or add it to `forward_query` of the route.',
   ),
   error(
     'jsonata/context',
-    'A member of `$ctx` that is read is one that is there.',
+    'An expression reads only existing members of `$ctx`.',
     'request: \'{ "model": $ctx.modle }\'',
-    'Mend the name: docs/data-language.md lists what is there.',
+    'Correct the name; docs/data-language.md lists the members.',
   ),
-  error('jsonata/key', 'A key stands once in an object.', '\'{ "a": 1, "a": 2 }\'', 'Take one of the two out.'),
+  error('jsonata/key', 'An object has each key once.', '\'{ "a": 1, "a": 2 }\'', 'Remove one of the two.'),
   error(
     'jsonata/node',
     'The compiler knows every construct of an expression.',
@@ -470,9 +470,9 @@ export const RULES: readonly Rule[] = [
   // Cases
   error(
     'case/different',
-    'A mapping makes what its case says, and a gateway what its exchange or its scenario says.',
+    'A mapping returns what its case expects, and a gateway does what its exchange or scenario expects.',
     'request: { in: { n: 1 }, out: { n: 2 } }',
-    'Mend the mapping or the configuration, or the case.',
+    'Correct the mapping, the configuration or the case.',
   ),
   error(
     'case/compiler',
@@ -488,20 +488,25 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'case/property',
-    'What a mapping makes of any value of one dialect is a value of the other, or is refused. The finding shows the least value that breaks it.',
+    'For every valid value of one dialect, a mapping returns a valid value of the other, or refuses it. The finding shows the smallest value for which it does neither.',
     'request: \'{ "model": $ctx.model, "n": n }\'  # the provider takes 1 only',
-    'Mend the mapping or a schema, and make a case of the value.',
+    'Correct the mapping or a schema, and add a case with the value.',
   ),
   error(
     'case/secret',
-    'In a scenario no client and no line of the log sees the secret of an upstream, and no upstream the key of a caller.',
+    'In a scenario, no client and no log line gets the secret of an upstream, and no upstream gets the key of a caller.',
     'answers: { body: { text: secret-of-one } }',
-    'Correct the configuration, or take the secret out of the answer.',
+    'Correct the configuration, or remove the secret from the answer.',
   ),
-  error('case/error', 'A mapping fails for no case.', 'request: \'$error("no")\'', 'Mend the expression.'),
-  error('case/known', 'A case that is marked as one that fails does fail.', 'known: 12', 'Take `known:` out.'),
-  error('case/empty', 'A file of cases holds one.', '(an empty file)', 'Write a case, or remove the file.'),
-  error('case/missing', 'There is a case about each part of a mapping.', 'response: …  # and no case with response:', 'Add a case.'),
+  error(
+    'case/error',
+    'The expressions of a mapping run without an error in each case.',
+    'request: \'$error("no")\'',
+    'Correct the expression.',
+  ),
+  error('case/known', 'A case with `known` fails.', 'known: 12', 'Remove `known`: the case passes now.'),
+  error('case/empty', 'A file of cases has at least one case.', '(an empty file)', 'Write a case, or remove the file.'),
+  error('case/missing', 'Each part of a mapping has a case.', 'response: …  # and no case with response:', 'Add a case.'),
   error(
     'case/step',
     'Each step of a stream runs in some case: of the mapping, or of any mapping that uses the part of the library with the step.',
@@ -610,7 +615,7 @@ export const RULES: readonly Rule[] = [
   error(
     'store/at',
     'A store is `sqlite`, or the address of a Postgres.',
-    'store: $DATABASE  # which holds mysql://…',
+    'store: $DATABASE  # which contains mysql://…',
     'Write `sqlite`, or an address with `postgres://`.',
   ),
   error(
@@ -624,7 +629,7 @@ export const RULES: readonly Rule[] = [
   error(
     'store/away',
     'The store can be opened.',
-    'store: $SLUICE_STORE  # whose server is away',
+    'store: $SLUICE_STORE  # whose server is down',
     'Check that it runs, and that `store` is right.',
   ),
   error(

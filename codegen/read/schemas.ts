@@ -20,6 +20,12 @@ export function looseId(dialect: string, part: string): string {
 
 const LOOSE = 'https://sluice/loose/'
 
+/** A schema in a document, and the id of that document, from which its references start. */
+export interface Subschema<Form = Schema> {
+  schema: Form
+  base: string
+}
+
 export interface Union {
   by: string
   of: Record<string, Schema>
@@ -116,11 +122,11 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
       if (!KEYWORDS.has(name)) {
         const near = nearest([...KEYWORDS], name)
         const hint = near === undefined ? 'does a text want quotes?' : `did you mean ${near}?`
-        found.push({ pointer: [...pointer, name], detail: `${name} is no keyword (${hint})` })
+        found.push({ pointer: [...pointer, name], detail: `${name} is not a keyword (${hint})` })
       }
     for (const name of type === undefined ? [] : [type].flat())
       if (typeof name !== 'string' || !Object.hasOwn(TYPES, name))
-        found.push({ pointer: [...pointer, 'type'], detail: `${String(name)} is no type` })
+        found.push({ pointer: [...pointer, 'type'], detail: `${String(name)} is not a type` })
     if (pattern !== undefined) {
       try {
         new RegExp(String(pattern), 'u')
@@ -129,9 +135,9 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
       }
     }
     if (typeof item.format === 'string' && !FORMATS.has(item.format))
-      found.push({ pointer: [...pointer, 'format'], detail: `${item.format} is no format of JSON Schema or OpenAPI` })
+      found.push({ pointer: [...pointer, 'format'], detail: `${item.format} is not a format of JSON Schema or OpenAPI` })
     if (kinds !== undefined && kinds !== 'each' && !(Array.isArray(kinds) && kinds.every(name => typeof name === 'string')))
-      found.push({ pointer: [...pointer, 'kind_by_member'], detail: 'what names the kind is `each`, or a list of members' })
+      found.push({ pointer: [...pointer, 'kind_by_member'], detail: 'the value is neither `each` nor a list of members' })
     if (union !== undefined) {
       const { by, of } = (union ?? {}) as Partial<Union>
       if (typeof by !== 'string' || typeof of !== 'object' || of === null)
@@ -225,7 +231,7 @@ function typeName(value: unknown): string {
   return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 }
 
-export function resolveReference(set: SchemaSet, reference: string, base: string): { schema: Schema; base: string } | undefined {
+export function resolveReference(set: SchemaSet, reference: string, base: string): Subschema | undefined {
   let url: URL
   let pointer: string
   try {
@@ -439,3 +445,6 @@ function either(shapes: Shape[], isOpen = false): Shape {
   if (lists.length === 1 && lists[0]?.items) result.items = lists[0].items
   return result
 }
+
+/** A camel-case name in snake case. */
+export const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)

@@ -5,11 +5,11 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CatalogueRelease } from '../../engine/plan.js'
-import type { CatalogueData } from '../catalogue/data.js'
+import type { CatalogueData } from './catalogue-data.js'
 import { display } from './display.js'
 import { type Entry, emptyProject, type Project } from './project.js'
 import type { Schema } from './schemas.js'
-import { type Place, parseYaml, type YamlDocument } from './yaml.js'
+import { parseYaml, type SourcePosition, type YamlDocument } from './yaml.js'
 
 /** A document: its file, relative to the root, its index in the file, and the hash of both. */
 interface StoredDocument {
@@ -38,7 +38,7 @@ export interface StoredProject {
   configSchemas: [string, Schema][]
   /** Each file of models/: its data, layer, index of its document, and the position of each entry: line and column. */
   releases: CatalogueRelease[]
-  catalogue: [data: CatalogueData, layer: number, document: number, places: Record<string, [number, number]>][]
+  catalogue: [data: CatalogueData, layer: number, document: number, positions: Record<string, [number, number]>][]
 }
 
 const hashes = new WeakMap<YamlDocument, string>()
@@ -125,10 +125,10 @@ export function restoreProject(stored: StoredProject, root: string): Project {
     keyLocationsFile: stored.keyLocationsDocument < 0 ? undefined : at(stored.keyLocationsDocument),
     configSchemas: new Map(stored.configSchemas),
     releases: [...stored.releases],
-    catalogue: stored.catalogue.map(([data, layer, number, places]) => {
+    catalogue: stored.catalogue.map(([data, layer, number, positions]) => {
       const document = at(number)
-      const entryAt = (name: string): Place => {
-        const [line, column] = places[name] as [number, number]
+      const entryAt = (name: string): SourcePosition => {
+        const [line, column] = positions[name] as [number, number]
         return { file: document.file, line, column }
       }
       return { data, layer, document, entryAt }

@@ -1,4 +1,4 @@
-// What a provider's half of a stream tells of the conversation, and the client's half writes: in place of each word that a step tells
+// What a provider's half of a stream tells of the conversation, and the client's half writes: in key of each word that a step tells
 // stand the steps that write it. Nothing is handed over at run time; the reducer is compiled as if it had been written so.
 
 import type { MappingStep as Step } from '../../schemas/config/types.js'
@@ -52,15 +52,15 @@ function idleOr(step: Step): Step {
  * Where something inside a step is written, by where it is in the step that was written out: what follows its own pointer. `writer`
  * says where the steps of a word are.
  */
-export function writtenAt(step: Step, { document, pointer }: Written, [member, place, ...rest]: Pointer, writer: Writer): Written {
+export function writtenAt(step: Step, { document, pointer }: Written, [member, key, ...rest]: Pointer, writer: Writer): Written {
   if (member !== 'steps')
-    return { document, pointer: member === undefined ? pointer : [...pointer, member, ...(place === undefined ? [] : [place]), ...rest] }
+    return { document, pointer: member === undefined ? pointer : [...pointer, member, ...(key === undefined ? [] : [key]), ...rest] }
   if (step.tell === undefined) {
-    const inner = step.steps?.[place as number]
-    const at = { document, pointer: [...pointer, 'steps', place as number] }
+    const inner = step.steps?.[key as number]
+    const at = { document, pointer: [...pointer, 'steps', key as number] }
     return inner ? writtenAt(inner, at, rest, writer) : at
   }
-  const word = Object.keys(step.tell)[place as number] as string
+  const word = Object.keys(step.tell)[key as number] as string
   const [part, index, ...more] = rest
   const writes = part === 'steps' ? writer(word) : undefined
   const inner = writes?.steps[index as number]

@@ -19,7 +19,7 @@ import type { Finding } from './findings.js'
 
 export type Pointer = readonly (string | number)[]
 
-export interface Place {
+export interface SourcePosition {
   file: string
   line: number
   column: number
@@ -29,11 +29,11 @@ export interface YamlDocument {
   file: string
   value: unknown
   /** The position of a value; of a missing value, that of its nearest parent. */
-  at(pointer: Pointer): Place
+  at(pointer: Pointer): SourcePosition
   /** The position of a member's key. */
-  key(pointer: Pointer): Place
+  key(pointer: Pointer): SourcePosition
   /** The position in the file of a character of a string value. */
-  inside(pointer: Pointer, offset: number): Place
+  inside(pointer: Pointer, offset: number): SourcePosition
 }
 
 interface Entry {
@@ -79,7 +79,7 @@ function locate(events: Event[], text: string): Map<string, Entry>[] {
   // For each open collection: its pointer, and for a mapping the key whose value follows.
   const open: { pointer: (string | number)[]; isMapping: boolean; key: { name: string; start: number } | undefined; count: number }[] = []
 
-  const place = (start: number, scalar?: ScalarEvent): (string | number)[] | undefined => {
+  const record = (start: number, scalar?: ScalarEvent): (string | number)[] | undefined => {
     const parent = open.at(-1)
     const entry: Entry = { start, ...(scalar && { scalar }) }
     if (parent === undefined) {
@@ -109,14 +109,14 @@ function locate(events: Event[], text: string): Map<string, Entry>[] {
         break
       case EVENT_SCALAR:
         // The position of an empty value is that of its key.
-        place(event.valueStart < 0 ? (open.at(-1)?.key?.start ?? 0) : event.valueStart, event)
+        record(event.valueStart < 0 ? (open.at(-1)?.key?.start ?? 0) : event.valueStart, event)
         break
       case EVENT_ALIAS:
-        place(event.anchorStart - 1)
+        record(event.anchorStart - 1)
         break
       case EVENT_MAPPING:
       case EVENT_SEQUENCE:
-        open.push({ pointer: place(event.start) ?? [], isMapping: event.type === EVENT_MAPPING, key: undefined, count: 0 })
+        open.push({ pointer: record(event.start) ?? [], isMapping: event.type === EVENT_MAPPING, key: undefined, count: 0 })
         break
       case EVENT_POP:
         open.pop()
@@ -127,7 +127,7 @@ function locate(events: Event[], text: string): Map<string, Entry>[] {
 }
 
 function yamlDocument(file: string, text: string, value: unknown, entriesOf: () => Map<string, Entry>): YamlDocument {
-  const placeOf = (offset: number): Place => {
+  const positionOf = (offset: number): SourcePosition => {
     const before = text.slice(0, offset)
     const line = before.split('\n').length
     return { file, line, column: offset - before.lastIndexOf('\n') }
@@ -143,15 +143,17 @@ function yamlDocument(file: string, text: string, value: unknown, entriesOf: () 
   return {
     file,
     value,
-    at: pointer => placeOf(nearest(pointer).start),
+    at: pointer => positionOf(nearest(pointer).start),
     key: pointer => {
       const entry = nearest(pointer)
-      return placeOf(entry.key ?? entry.start)
+      return positionOf(entry.key ?? entry.start)
     },
     inside: (pointer, offset) => {
       const { start, scalar } = nearest(pointer)
-      if (scalar === undefined || scalar.valueStart < 0) return placeOf(start)
-      return placeOf(scalar.style === SCALAR_STYLE_LITERAL_BLOCK ? offsetInBlock(text, scalar, offset) : offsetInText(text, scalar, offset))
+      if (scalar === undefined || scalar.valueStart < 0) return positionOf(start)
+      return positionOf(
+        scalar.style === SCALAR_STYLE_LITERAL_BLOCK ? offsetInBlock(text, scalar, offset) : offsetInText(text, scalar, offset),
+      )
     },
   }
 }
@@ -193,7 +195,7 @@ export function onlyDocument([document, ...more]: readonly YamlDocument[], findi
     findings.push({
       ...other.at([]),
       rule: 'yaml/documents',
-      detail: 'this file holds one document',
+      detail: 'this file may have only one document',
       remedy: 'move it to a file of its own',
     })
   return document

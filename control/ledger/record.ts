@@ -78,13 +78,13 @@ export function readBatch(batch: Batch, names: readonly string[], worker?: strin
   const words = new Map(batch.words)
   return batch.ids.map((id, row) => {
     const base = row * WIDTH
-    const name = (place: number): string | undefined => names[(numbers[base + place] as number) - 1]
-    const text = (place: number): string | undefined => texts[(numbers[base + place] as number) - 1]
-    let place = base + STATUS
-    const next = (): number => numbers[place++] as number
+    const name = (index: number): string | undefined => names[(numbers[base + index] as number) - 1]
+    const text = (index: number): string | undefined => texts[(numbers[base + index] as number) - 1]
+    let index = base + STATUS
+    const next = (): number => numbers[index++] as number
     const flags = numbers[base + FLAGS] as number
     const known = (): number | undefined => {
-      const value = numbers[place++] as number
+      const value = numbers[index++] as number
       return Number.isNaN(value) ? undefined : value
     }
     return {

@@ -98,7 +98,7 @@ function inspect(file: string): Copied {
     return { exchanges: count('ledger'), keys: count('key'), audit: count('audit'), size: Number(size) }
   } catch (error) {
     if (error instanceof BackupError) throw error
-    throw new BackupError(`${file} is no store of Sluice.`)
+    throw new BackupError(`${file} is not a store of Sluice.`)
   } finally {
     database.close()
   }

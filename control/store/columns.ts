@@ -72,7 +72,7 @@ export const SUMS: readonly (keyof Sums)[] = [
 
 /**
  * The rollups and the columns that each is grouped by, those by day first, and of each unit the smallest first; 0 stands for a missing value. A query
- * reads the first one that has all of its names: see docs/decisions/0030-rollups-by-what-is-asked.md.
+ * reads the first one that has all of its names: see docs/decisions/0030-rollups-by-query.md.
  */
 export const ROLLUPS = {
   day_model: ['day', 'grp', 'model', 'target', 'part'],

@@ -549,7 +549,7 @@ describe('sluice try', () => {
     expect(json(bad.out).findings.map(({ rule }) => rule)).toContain('case/schema')
     expect(await sluice(['try', 'chat-to-mesages', 'request'], folderOf(), {}, '{}')).toMatchObject({
       code: 64,
-      err: expect.stringMatching(/^There is no mapping chat-to-mesages\. Did you mean chat-to-messages\? There are: chat-to-/),
+      err: expect.stringMatching(/^There is no mapping chat-to-mesages\. Did you mean chat-to-messages\? The mappings are: chat-to-/),
     })
     expect((await sluice(['try', 'latin-to-greek', 'request'], folderOf(), {}, '{}')).code).toBe(64)
     expect((await sluice(['try', 'chat-to-messages', 'poem'], folderOf(), {}, '{}')).code).toBe(64)

@@ -327,7 +327,9 @@ models:
         .map(place => `packed/models/anthropic.yaml: ${place}`)
         .concat('packed/models/tomorrow.yaml: providers'),
     )
-    expect(sluice('models', 'check', ...config)).toMatch(/catalogue 99\.0\.0 of 2026-12-24.*, 9 places of it are for a newer gateway\n/)
+    expect(sluice('models', 'check', ...config)).toMatch(
+      /catalogue 99\.0\.0 of 2026-12-24.*, 9 facts of it are for a newer gateway and were left out\n/,
+    )
     // One that is no newer is checked as it is.
     writeFileSync(join(folder, 'packed/models/catalogue.yaml'), 'version: 0.1.0\nreleased: 2025-12-24\n')
     expect(() => sluice('models', 'version', ...config)).toThrow(/grammar\/unknown-key/)

@@ -216,8 +216,8 @@ function narrowed(plan: Plan): Plan {
   for (const { provider, speaks } of LANES) {
     const whole = plan.providers[provider.replace(`_${speaks}`, '')]
     if (whole === undefined) continue
-    const doors = Object.entries(whole.speaks).filter(([name]) => name === speaks || !DIALECTS.some(dialect => dialect === name))
-    providers[provider] = { ...whole, name: provider, speaks: Object.fromEntries(doors) }
+    const endpoints = Object.entries(whole.speaks).filter(([name]) => name === speaks || !DIALECTS.some(dialect => dialect === name))
+    providers[provider] = { ...whole, name: provider, speaks: Object.fromEntries(endpoints) }
   }
   return { ...plan, providers }
 }

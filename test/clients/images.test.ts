@@ -170,7 +170,7 @@ describe('what only the mapping says', () => {
     await expect(client.images.edit({ model: 'gemini/sim', prompt: 'x', image })).rejects.toMatchObject({
       status: 400,
       param: 'image.data',
-      message: expect.stringContaining('the bytes of a picture are not what they are said to be (no image/png)'),
+      message: expect.stringContaining('the bytes of an image do not match its type (no image/png)'),
     })
     expect(simulator.requests).toEqual([])
   })

@@ -146,7 +146,7 @@ describe.each(PROVIDERS)('video client on %s', provider => {
     expect(simulator.requests).toHaveLength(1)
   })
 
-  test('the JSON door leads to the same tasks', async () => {
+  test('the JSON endpoint leads to the same tasks', async () => {
     const made = await json(
       fetched('/v1/video/generations', {}, 'POST', { model: model('sim-polls-1'), prompt: 'x', duration: 5, width: 1280, height: 720 }),
     )

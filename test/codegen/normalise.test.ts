@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { load } from 'js-yaml'
 import { describe, expect, test } from 'vitest'
 import { Normalisers } from '../../codegen/compile/normalise.js'
-import { newAjv } from '../../codegen/compile/validators.js'
+import { newAjv } from '../../codegen/read/ajv.js'
 import { loosened, type Schema, schemaId } from '../../codegen/read/schemas.js'
 import { root, temporary } from './fixture.js'
 

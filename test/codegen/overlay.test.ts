@@ -42,20 +42,20 @@ const EXISTS: Overlaid[] = [
     finds: [
       {
         rule: 'overlay/exists',
-        detail: 'mine is there already (providers/mine.yaml)',
-        remedy: 'choose another name, or say `replaces: true`',
+        detail: 'mine already exists (providers/mine.yaml)',
+        remedy: 'choose another name, or add `replaces: true`',
       },
     ],
   },
   {
     name: 'a mapping',
     write: own => own.write('mappings/tiny-to-typed/mapping.yaml', `# Mine.\n◆${MAPPING}`),
-    finds: [{ rule: 'overlay/exists', detail: 'tiny-to-typed is there already (mappings/tiny-to-typed/mapping.yaml)' }],
+    finds: [{ rule: 'overlay/exists', detail: 'tiny-to-typed already exists (mappings/tiny-to-typed/mapping.yaml)' }],
   },
   {
     name: 'a format',
     write: own => own.write('schemas/tiny/format.yaml', '◆title: Mine\nresponse: json\nerror: chat\n'),
-    finds: [{ rule: 'overlay/exists', detail: 'tiny is there already (schemas/tiny/format.yaml)' }],
+    finds: [{ rule: 'overlay/exists', detail: 'tiny already exists (schemas/tiny/format.yaml)' }],
   },
   {
     name: 'a route',
@@ -63,8 +63,8 @@ const EXISTS: Overlaid[] = [
     finds: [
       {
         rule: 'route/name',
-        detail: 'a route named mine is there already (routes/mine.yaml)',
-        remedy: 'choose another name, or say `replaces: true`',
+        detail: 'a route named mine already exists (routes/mine.yaml)',
+        remedy: 'choose another name, or add `replaces: true`',
       },
     ],
   },
@@ -179,7 +179,7 @@ describe('what is new', () => {
   test.each([
     ['none that is there', { mine2: 'extends: ◆nobody\n' }, 'there is no provider nobody to extend'],
     ['itself, where there is no other', { alone: 'extends: ◆alone\n' }, 'there is no provider alone to extend'],
-    ['one that extends it', { a1: 'extends: b1\n', b1: 'extends: ◆a1\n' }, 'a1 extends this provider itself'],
+    ['one that extends it', { a1: 'extends: b1\n', b1: 'extends: ◆a1\n' }, 'a1 extends this provider'],
   ])('a provider cannot extend %s', (_, files, detail) => {
     const { base, own } = layers()
     for (const [name, text] of Object.entries(files)) own.write(`providers/${name}.yaml`, text)

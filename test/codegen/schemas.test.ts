@@ -1,8 +1,8 @@
 // Our own keywords of schemas, and what the compiler learns from schemas.
 
 import { describe, expect, test } from 'vitest'
-import { newAjv } from '../../codegen/compile/validators.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../../codegen/jsonata/types.js'
+import { newAjv } from '../../codegen/read/ajv.js'
 import { expand, type Schema, schemaId, shapeOf } from '../../codegen/read/schemas.js'
 
 const ID = schemaId('test', 'request')

@@ -66,7 +66,7 @@ test('a file that is no store, or is damaged, is not restored', async () => {
   const store = statSync(join(gateway.folder, 'data', 'sluice.sqlite')).mtimeMs
   writeFileSync(join(gateway.folder, 'text.sqlite'), 'a text')
   for (const [file, said] of [
-    ['text.sqlite', /is no store of Sluice/],
+    ['text.sqlite', /is not a store of Sluice/],
     ['nothing.sqlite', /There is no file/],
   ] as const) {
     const { code, err } = await command('restore', file)

@@ -97,9 +97,9 @@ test('each names its source, and no two have the same environment variable', () 
 const common = providers.filter(([, { speaks }]) => Object.keys(speaks).some(dialect => dialect in REQUESTS))
 
 describe.each(common)('%s', (name, { base = 'http://own.example', credential, speaks }) => {
-  const doors = Object.entries(speaks).filter(([dialect]) => dialect in REQUESTS)
-  test.each(doors)('is called in %s', async (dialect, given) => {
-    const door: Endpoint = typeof given === 'string' ? { path: given } : given
+  const endpoints = Object.entries(speaks).filter(([dialect]) => dialect in REQUESTS)
+  test.each(endpoints)('is called in %s', async (dialect, given) => {
+    const endpoint: Endpoint = typeof given === 'string' ? { path: given } : given
     const { path, body } = REQUESTS[dialect] as (typeof REQUESTS)[string]
     asked.length = 0
     const sent = dialect === 'generate' ? body : { model: `m-${name}`, ...body }
@@ -113,10 +113,10 @@ describe.each(common)('%s', (name, { base = 'http://own.example', credential, sp
     const url = new URL(request.url as string, 'http://upstream')
     // A version at the end of the base and the beginning of the path is written once.
     const prefix = new URL(base).pathname.replace(/\/$/, '')
-    const version = /^\/v\d\w*(?=\/)/.exec(door.path)?.[0]
-    const whole = version !== undefined && prefix.endsWith(version) ? prefix + door.path.slice(version.length) : prefix + door.path
+    const version = /^\/v\d\w*(?=\/)/.exec(endpoint.path)?.[0]
+    const whole = version !== undefined && prefix.endsWith(version) ? prefix + endpoint.path.slice(version.length) : prefix + endpoint.path
     expect(url.pathname).toBe(whole.replace('{model}', encodeURIComponent('the/model')))
-    expect(Object.fromEntries(url.searchParams)).toMatchObject(door.query ?? {})
+    expect(Object.fromEntries(url.searchParams)).toMatchObject(endpoint.query ?? {})
 
     const { header, prefix: before = '', query, jwt } = credential
     if (jwt) expect(request.headers[header as string]).toMatch(/^Bearer [\w-]+\.[\w-]+\.[\w-]+$/)
@@ -125,15 +125,15 @@ describe.each(common)('%s', (name, { base = 'http://own.example', credential, sp
     expect(JSON.stringify(request.headers)).not.toContain(KEY)
 
     const seen = JSON.parse(text) as Record<string, unknown>
-    for (const member of door.drop ?? []) expect(seen).not.toHaveProperty([member])
-    for (const [member, other] of Object.entries(door.rename ?? {})) {
-      if (!(member in body) || door.drop?.includes(member)) continue
+    for (const member of endpoint.drop ?? []) expect(seen).not.toHaveProperty([member])
+    for (const [member, other] of Object.entries(endpoint.rename ?? {})) {
+      if (!(member in body) || endpoint.drop?.includes(member)) continue
       expect(seen).not.toHaveProperty([member])
       expect(seen[other]).toEqual(body[member])
     }
-    if (!door.path.includes('{model}')) expect(seen.model).toBe('the/model')
+    if (!endpoint.path.includes('{model}')) expect(seen.model).toBe('the/model')
     for (const [member, value] of Object.entries(body)) {
-      if (!door.drop?.includes(member) && !(member in (door.rename ?? {}))) expect(seen[member]).toEqual(value)
+      if (!endpoint.drop?.includes(member) && !(member in (endpoint.rename ?? {}))) expect(seen[member]).toEqual(value)
     }
   })
 })

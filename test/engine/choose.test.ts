@@ -38,7 +38,7 @@ const input = (model = 'm', body = {}): Input => ({
 
 function order(snapshot: Snapshot, key?: Key, one = input(), on = route): string[] {
   const call = { log: { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 } } as unknown as Exchange
-  return choose(on, one, key, call, snapshot).bindings.map(way => way.target.upstream)
+  return choose(on, one, key, call, snapshot).bindings.map(binding => binding.target.upstream)
 }
 
 function eject(snapshot: Snapshot, upstream: string, milliseconds: number): void {

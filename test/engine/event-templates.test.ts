@@ -28,7 +28,7 @@ function taken(blocks: readonly string[], reader: EventReader): unknown[] {
   return [...values, areJson]
 }
 
-/** The same, without moulds. */
+/** The same, without templates. */
 function parsed(blocks: readonly string[]): unknown[] {
   const values: unknown[] = []
   const areJson = blocks.map(block => {
@@ -112,10 +112,10 @@ describe.each([
   test('are what JSON.parse makes of them', () => {
     fc.assert(
       fc.property(streams, lists => {
-        const moulds = createEventTemplates(formatWith([]))
+        const templates = createEventTemplates(formatWith([]))
         for (const list of lists) {
           const blocks = [list.map(event).join(''), ...list.map(event)]
-          expect(taken(blocks, moulds.reader())).toStrictEqual(parsed(blocks))
+          expect(taken(blocks, templates.reader())).toStrictEqual(parsed(blocks))
         }
       }),
       { numRuns: 3000, seed: 20260101 },
@@ -125,9 +125,9 @@ describe.each([
   test('come with their text wherever a marker is in it', () => {
     fc.assert(
       fc.property(streams, markers, (lists, watched) => {
-        const moulds = createEventTemplates(formatWith(watched))
+        const templates = createEventTemplates(formatWith(watched))
         for (const list of lists) {
-          const reader = moulds.reader()
+          const reader = templates.reader()
           for (const text of list.map(event))
             reader.read(text, (_value, told) => {
               if (told === undefined) expect(watched.filter(marker => hasMarker(text, marker))).toStrictEqual([])
@@ -197,11 +197,11 @@ function castOf(texts: readonly string[], reader: EventReader): number {
 }
 
 test('a stream is cast from what others left', () => {
-  const moulds = createEventTemplates(formatWith([]))
+  const templates = createEventTemplates(formatWith([]))
   const streamOf = (id: number): string[] => ['a', 'b', 'c'].map(text => `{"id":"${id}","created":${id},"text":"${text}"}`)
-  expect(castOf(streamOf(1), moulds.reader())).toBe(1)
-  expect(castOf(streamOf(2), moulds.reader())).toBe(2)
-  expect(castOf(streamOf(3), moulds.reader())).toBe(3)
+  expect(castOf(streamOf(1), templates.reader())).toBe(1)
+  expect(castOf(streamOf(2), templates.reader())).toBe(2)
+  expect(castOf(streamOf(3), templates.reader())).toBe(3)
 })
 
 test('events are cast whatever their lines are', () => {
@@ -214,17 +214,17 @@ test('events are cast whatever their lines are', () => {
 })
 
 test('where events are all unlike, little is tried, and what comes back is learnt again', () => {
-  const moulds = createEventTemplates(formatWith([]))
+  const templates = createEventTemplates(formatWith([]))
   // Each name occurs twice, and never again.
   for (let kind = 0; kind < 200; kind++)
     castOf(
       ['a', 'b'].map(text => `{"kind ${kind}":"${text}"}`),
-      moulds.reader(),
+      templates.reader(),
     )
   const streamOf = (id: number): string[] => ['a', 'b', 'c'].map(text => `{"id":"${id}","text":"${text}"}`)
-  expect(castOf(streamOf(0), moulds.reader())).toBe(0)
-  for (let id = 1; id < 20; id++) castOf(streamOf(id), moulds.reader())
-  expect(castOf(streamOf(20), moulds.reader())).toBe(3)
+  expect(castOf(streamOf(0), templates.reader())).toBe(0)
+  for (let id = 1; id < 20; id++) castOf(streamOf(id), templates.reader())
+  expect(castOf(streamOf(20), templates.reader())).toBe(3)
 })
 
 test.each([
@@ -246,7 +246,7 @@ test.each([
       if (read !== undefined) places.push(place)
     })
   })
-  // Two come before there is a mould.
+  // Two come before there is a template.
   expect(places).toStrictEqual([0, 1, ...told])
 })
 

@@ -217,42 +217,42 @@ test.each([
   expect(length).toBe([...text].length)
 })
 
-describe('a roster', () => {
+describe('an indexed set', () => {
   interface Member {
     slot: number
     name: string
   }
   const member = (name: string): Member => ({ slot: -1, name })
-  const names = (roster: IndexedSet<Member>): string[] =>
-    roster
+  const names = (set: IndexedSet<Member>): string[] =>
+    set
       .all()
       .map(({ name }) => name)
       .sort()
 
   test('holds each member once, whatever comes and goes', () => {
-    const roster = new IndexedSet<Member>()
+    const set = new IndexedSet<Member>()
     const [a, b, c] = ['a', 'b', 'c'].map(member) as [Member, Member, Member]
-    for (const one of [a, b, c, a]) roster.add(one)
-    expect([roster.size, names(roster)]).toEqual([3, ['a', 'b', 'c']])
-    roster.remove(a)
-    roster.remove(a)
-    expect(names(roster)).toEqual(['b', 'c'])
-    roster.add(a)
-    for (const one of [c, b, a]) roster.remove(one)
-    expect([roster.size, a.slot, b.slot, c.slot]).toEqual([0, -1, -1, -1])
+    for (const one of [a, b, c, a]) set.add(one)
+    expect([set.size, names(set)]).toEqual([3, ['a', 'b', 'c']])
+    set.remove(a)
+    set.remove(a)
+    expect(names(set)).toEqual(['b', 'c'])
+    set.add(a)
+    for (const one of [c, b, a]) set.remove(one)
+    expect([set.size, a.slot, b.slot, c.slot]).toEqual([0, -1, -1, -1])
   })
 
   test('members may leave while it is gone through', () => {
-    const roster = new IndexedSet<Member>()
+    const set = new IndexedSet<Member>()
     const all = Array.from({ length: 10 }, (_, index) => member(String(index)))
-    for (const one of all) roster.add(one)
+    for (const one of all) set.add(one)
     const seen: string[] = []
-    roster.forEach(one => {
+    set.forEach(one => {
       seen.push(one.name)
-      roster.remove(one)
-      roster.remove(all[0] as Member)
+      set.remove(one)
+      set.remove(all[0] as Member)
     })
-    expect(roster.size).toBe(0)
+    expect(set.size).toBe(0)
     expect(new Set(seen).size).toBe(seen.length)
   })
 })

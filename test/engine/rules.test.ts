@@ -94,9 +94,9 @@ function namesOfData(): Set<string> {
     if (provider.secret_env) names.add(provider.secret_env)
     for (const model of provider.models ?? []) names.add(model)
     for (const header of [provider.credential.header, ...Object.keys(provider.headers ?? {})]) if (header) names.add(header)
-    for (const door of Object.values(provider.speaks)) {
-      addPath(typeof door === 'string' ? door : door.path)
-      if (typeof door === 'object' && door.stream?.path) addPath(door.stream.path)
+    for (const endpoint of Object.values(provider.speaks)) {
+      addPath(typeof endpoint === 'string' ? endpoint : endpoint.path)
+      if (typeof endpoint === 'object' && endpoint.stream?.path) addPath(endpoint.stream.path)
     }
   }
   for (const file of readdirSync(join(root, 'routes'))) {
@@ -202,6 +202,12 @@ const ROOMS = [
   'core',
   'plan.ts',
 ]
+
+/** The phases of the compiler, in their order; the language of expressions comes first. */
+const PHASES = ['jsonata', 'read', 'check', 'compile', 'print']
+
+/** The files that call the phases: no phase imports them. */
+const STARTS = ['base.ts', 'compile.ts', 'main.ts', 'overlay.ts']
 
 function roomOf(path: string): string {
   return path.split('/')[1] as string
@@ -313,6 +319,16 @@ describe('imports', () => {
     expect(show(upwards)).toEqual([])
     const rooms = new Set(files('engine').map(roomOf))
     expect([...rooms].sort()).toEqual([...ROOMS].sort())
+  })
+
+  test('the phases of the compiler import earlier ones only, in their types, too', () => {
+    const later = all.filter(({ from, to }) => {
+      if (folderOf(from) !== 'codegen' || folderOf(to) !== 'codegen' || !PHASES.includes(roomOf(from))) return false
+      return PHASES.indexOf(roomOf(to)) > PHASES.indexOf(roomOf(from)) || STARTS.includes(roomOf(to))
+    })
+    expect(show(later)).toEqual([])
+    const rooms = new Set(files('codegen').map(roomOf))
+    expect([...rooms].filter(room => !room.endsWith('.ts')).sort()).toEqual([...PHASES].sort())
   })
 
   test('no file needs one that needs it, in its types, too', () => {

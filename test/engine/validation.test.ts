@@ -1,7 +1,7 @@
 // Findings of a validator, with the exact path of the field.
 
 import { describe, expect, test } from 'vitest'
-import { newAjv } from '../../codegen/compile/validators.js'
+import { newAjv } from '../../codegen/read/ajv.js'
 import type { Schema } from '../../codegen/read/schemas.js'
 import { GatewayError } from '../../engine/core/errors.js'
 import { checkShape, fieldPath } from '../../engine/core/validation.js'

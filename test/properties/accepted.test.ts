@@ -19,7 +19,7 @@ const CLIENTS: Record<string, { path(model: string): string; says: Body }> = {
   generate: { path: model => `/v1beta/models/${model}:generateContent`, says: {} },
 }
 
-/** A model of each profile: those of which the same traits and doors are known are one. */
+/** A model of each profile: those of which the same traits and endpoints are known are one. */
 function profiles(): { provider: string; model: string }[] {
   const found = new Map<string, { provider: string; model: string }>()
   for (const provider of PROVIDERS) {

@@ -1,6 +1,6 @@
 // LiteLLM's table `model_prices_and_context_window`: rows by name, prices in USD for one unit each.
 
-import type { PricesData } from '../../../codegen/catalogue/data.js'
+import type { PricesData } from '../../../codegen/read/catalogue-data.js'
 import {
   ALWAYS,
   day,
@@ -12,6 +12,7 @@ import {
   refusedMedia,
   type TableNames,
   tokens,
+  unchecked,
 } from '../imported.js'
 
 type Row = Record<string, unknown>
@@ -199,7 +200,7 @@ function modelOf(provider: string, name: string, row: Row, paths: ReadonlyMap<st
   const outputs = new Set<string>(Array.isArray(given) ? given.map(String) : OUTPUTS[mode] === undefined ? [] : [OUTPUTS[mode] as string])
   if (flag('supports_audio_output') && isText) outputs.add('audio')
   const order = ['text', 'image', 'audio', 'video', 'pdf', 'vector', 'score']
-  const sorted = (kinds: Set<string>): string[] | undefined => {
+  const sorted = (kinds: ReadonlySet<string>): string[] | undefined => {
     const list = order.filter(kind => kinds.has(kind))
     return list.length > 0 ? list : undefined
   }
@@ -243,7 +244,7 @@ function modelOf(provider: string, name: string, row: Row, paths: ReadonlyMap<st
   return {
     provider,
     name,
-    data: present({
+    data: unchecked({
       match: name.startsWith('ft:') ? [`${name}:*`] : undefined,
       created: dayIn(name),
       retired: day(retired),
@@ -320,7 +321,7 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
     return false
   })
   const base: Record<string, number> = {}
-  const special = new Map<string, Record<string, unknown>>()
+  const special = new Map<string, NonNullable<PricesData['when']>[number]>()
   for (const { meter, amount, above, tier, resolution } of kept) {
     if (above === undefined && tier === undefined && resolution === undefined) {
       if (base[meter] !== undefined && base[meter] !== amount)

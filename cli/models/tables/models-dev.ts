@@ -1,6 +1,6 @@
 // The table of models.dev (`api.json`): providers, each with its models, prices in USD for a million.
 
-import { day, type Imported, type Note, present, pricesOf, refusedMedia, type TableNames, tokens } from '../imported.js'
+import { day, type Imported, type Note, present, pricesOf, refusedMedia, type TableNames, tokens, unchecked } from '../imported.js'
 
 interface Costs {
   input?: number
@@ -68,7 +68,7 @@ export function readModelsDev(table: Record<string, { models?: Record<string, Ro
         models.push({
           provider,
           name: id,
-          data: present({
+          data: unchecked({
             display_name: row.name,
             created: day(row.release_date),
             context: tokens(row.limit?.input) ?? tokens(row.limit?.context),

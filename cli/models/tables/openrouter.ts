@@ -1,6 +1,17 @@
 // OpenRouter's list of models (`GET /api/v1/models`): prices in USD for one unit, as texts.
 
-import { day, type Imported, type Note, perMillion, present, pricesOf, refusedMedia, type TableNames, tokens } from '../imported.js'
+import {
+  day,
+  type Imported,
+  type Note,
+  perMillion,
+  present,
+  pricesOf,
+  refusedMedia,
+  type TableNames,
+  tokens,
+  unchecked,
+} from '../imported.js'
 
 interface Row {
   id: string
@@ -61,7 +72,7 @@ export function readOpenrouter(table: { data: Row[] }, providers: TableNames): I
       models.push({
         provider,
         name: row.id,
-        data: present({
+        data: unchecked({
           display_name: row.name,
           created: row.created === undefined ? undefined : new Date(row.created * 1000).toISOString().slice(0, 10),
           retired: day(row.expiration_date),

@@ -33,7 +33,7 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
         const operands = argumentsOf(args, quiet, first)
         checkTable(operands, node, env)
         while (operands.length < global.arity) operands.push(NOTHING)
-        const passed = operands.slice(0, global.arity).map((operand, place) => narrowed(operand, env.options.readsOf?.(name, place)))
+        const passed = operands.slice(0, global.arity).map((operand, index) => narrowed(operand, env.options.readsOf?.(name, index)))
         return called(js`${global.code}(${argumentList(passed)})`, global.result ?? { bits: ANY & ~FUN, raw: true })
       }
       if (global === undefined) {

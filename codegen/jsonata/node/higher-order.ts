@@ -10,7 +10,7 @@ import { PATHS } from '../runtime.js'
 import { searched } from '../search.js'
 import { ARR, type Facts, itemOf, listShape, type Operand, UNDEF } from '../types.js'
 import { type Line, Lines } from '../unit.js'
-import { bodyOf, indexOf, turn } from './lambda-body.js'
+import { bodyOf, indexOf, iteration } from './lambda-body.js'
 import { reduceLoop } from './reduce.js'
 
 /** `$map`, `$filter` and `$reduce` with a literal lambda. */
@@ -64,7 +64,7 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand,
     const all: Operand = { code: items, bits: ARR, stable: true }
     others = [indexOf(index), given.bits === ARR ? { ...given, ...all, raw: false } : all]
   }
-  const inner = turn(node, params, [item, ...others], { ...out, isOutput: isMap && env.isOutput === true })
+  const inner = iteration(node, params, [item, ...others], { ...out, isOutput: isMap && env.isOutput === true })
   let found = bodyOf(node, inner)
   let test: Js | undefined
   let facts: Facts | undefined

@@ -14,12 +14,12 @@ export function indexOf(name: Js): Operand {
 }
 
 /** The environment of a lambda's body in a loop, with its parameters bound. */
-export function turn(node: Node, params: string[], operands: Operand[], env: Env): Env {
+export function iteration(node: Node, params: string[], operands: Operand[], env: Env): Env {
   const scope = new Scope(env.scope, bindsOf([node]), env.out.declarations(), env.level)
   const inner: Env = { ...env, scope, isStraight: true }
   delete inner.mayTailCall
-  params.forEach((param, place) => {
-    const operand = operands[place]
+  params.forEach((param, index) => {
+    const operand = operands[index]
     if (operand === undefined) return
     // A parameter that the body reassigns needs its own variable.
     if (scope.binds.has(param)) {

@@ -57,13 +57,13 @@ export function walkNames(
   const exits: { test: Js; code: Js }[] = []
   const temporaries: Js[] = []
   let didWalk = false
-  let place = 0
+  let named = 0
   // The names that are known here: of a list, those of its items.
   let known = operand.shape
   for (let index = 0; index < run.length; index++) {
     const step = run[index] as string | number
     if (typeof step === 'number') {
-      current = position(current, step, temporaries, env)
+      current = itemAt(current, step, temporaries, env)
       known = current.shape
       continue
     }
@@ -74,7 +74,7 @@ export function walkNames(
       didWalk = true
       current = { ...current, code: subject.name, stable: true, bits: current.bits & ~ARR }
     }
-    checkKnown(known, step, nodes[place++], env)
+    checkKnown(known, step, nodes[named++], env)
     known = known?.members?.get(step)
     current = read(current, step, env)
   }
@@ -119,23 +119,23 @@ function inlineName(operand: Operand, temporaries: Js[], env: Env): { test: Js; 
   return { test: js`${name} = ${operand.code}`, name }
 }
 
-export function position(operand: Operand, place: number, temporaries: Js[], env: Env): Operand {
-  if (isLiteral(operand)) return place === 0 || place === -1 ? operand : NOTHING
+export function itemAt(operand: Operand, index: number, temporaries: Js[], env: Env): Operand {
+  if (isLiteral(operand)) return index === 0 || index === -1 ? operand : NOTHING
   const item = operand.shape?.items
   const known: Partial<Operand> = { clean: operand.clean === true, ...(item && { shape: item }) }
   const bits = (item?.bits ?? ANY) | UNDEF
   if ((operand.bits & ~(ARR | UNDEF)) === 0) {
     const isSure = (operand.bits & UNDEF) === 0
     return value(
-      place < 0 ? js`${operand.code}${isSure ? js`.` : js`?.`}at(${place})` : js`${operand.code}${isSure ? js`` : js`?.`}[${place}]`,
+      index < 0 ? js`${operand.code}${isSure ? js`.` : js`?.`}at(${index})` : js`${operand.code}${isSure ? js`` : js`?.`}[${index}]`,
       bits,
       known,
     )
   }
   const subject = inlineName(operand, temporaries, env)
-  const other = place === 0 || place === -1 ? subject.name : js`undefined`
+  const other = index === 0 || index === -1 ? subject.name : js`undefined`
   return value(
-    js`(isArray(${subject.test}) ? ${subject.name}${place < 0 ? js`.at(${place})` : js`[${place}]`} : ${other})`,
+    js`(isArray(${subject.test}) ? ${subject.name}${index < 0 ? js`.at(${index})` : js`[${index}]`} : ${other})`,
     operand.clean ? ANY & ~FUN : ANY,
     { clean: operand.clean === true },
   )

@@ -90,8 +90,8 @@ function arithmetic(operator: keyof typeof ARITHMETIC, left: Operand, right: Ope
 function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Operand {
   const isPlain = (operand: Operand): boolean => (operand.bits & ~PLAIN) === 0
   const mayMiss = (operand: Operand): boolean => (operand.bits & UNDEF) !== 0
-  const told = isLiteral(right) ? toldBy(isEqual, left, right) : isLiteral(left) ? toldBy(isEqual, right, left) : {}
-  const known = { clean: true, ...told }
+  const result = isLiteral(right) ? resultOf(isEqual, left, right) : isLiteral(left) ? resultOf(isEqual, right, left) : {}
+  const known = { clean: true, ...result }
   if (
     (isLiteral(left) && isPlain(left)) ||
     (isLiteral(right) && isPlain(right)) ||
@@ -119,7 +119,7 @@ const KINDS: Readonly<Record<string, number>> = {
 }
 
 /** The facts about the other side of a comparison with a literal. */
-function toldBy(isEqual: boolean, subject: Operand, { literal: word, bits }: Operand): Partial<Operand> {
+function resultOf(isEqual: boolean, subject: Operand, { literal: word, bits }: Operand): Partial<Operand> {
   if (subject.typeOf) {
     const kind = KINDS[String(word)]
     if (kind === undefined) return {}

@@ -10,7 +10,7 @@ import { PATHS } from '../runtime.js'
 import { searched } from '../search.js'
 import { ANY, ARR, itemOf, NUM, type Operand } from '../types.js'
 import { Lines } from '../unit.js'
-import { position } from './names.js'
+import { itemAt } from './names.js'
 import { carried, withTuple } from './tuple.js'
 
 /** Applies predicates to a value that may be a raw sequence; the result may be one, too. */
@@ -35,7 +35,7 @@ function applyPredicate(given: Operand, predicate: Node, env: Env, isFirst = fal
   if (predicate.type === 'number' && !predicate.predicate) {
     if (given.raw) return value(js`${rt(env, PATHS, 'at')}(${given.code}, ${predicate.value})`, ANY, { raw: true })
     const temporaries: Js[] = []
-    const result = position(given, Math.floor(predicate.value), temporaries, env)
+    const result = itemAt(given, Math.floor(predicate.value), temporaries, env)
     if (temporaries.length > 0) emit(env, js`let ${joined(temporaries, ', ')}`)
     return result.clean ? result : { ...result, raw: (result.bits & ARR) !== 0 }
   }

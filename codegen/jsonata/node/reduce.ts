@@ -8,13 +8,13 @@ import { listCode } from '../operands.js'
 import { GROWTH } from '../runtime.js'
 import { ANY, ARR, isNothing, itemOf, type Operand, UNDEF } from '../types.js'
 import { Lines } from '../unit.js'
-import { bodyOf, indexOf, turn } from './lambda-body.js'
+import { bodyOf, indexOf, iteration } from './lambda-body.js'
 import { findVariable } from './variable.js'
 
 export function reduceLoop(node: Node, params: string[], operand: Operand, start: Operand | undefined, outer: Env): Operand {
   const isTrusted = [...TRUSTED].every(name => findVariable(name, outer) === undefined && !outer.options.globals?.has(name))
-  const readsOf = (name: string, place: number): ReadonlySet<string> | undefined =>
-    findVariable(name, outer) === undefined ? outer.options.readsOf?.(name, place) : undefined
+  const readsOf = (name: string, index: number): ReadonlySet<string> | undefined =>
+    findVariable(name, outer) === undefined ? outer.options.readsOf?.(name, index) : undefined
   const growths = isTrusted ? growthsOf(node, params[0] as string, readsOf) : undefined
   const env = growths ? { ...outer, acts: actsIn(growths, outer) } : outer
   const result = env.unit.name('sum')
@@ -34,10 +34,10 @@ export function reduceLoop(node: Node, params: string[], operand: Operand, start
   const out = new Lines()
   const item = itemOf(operand, env.unit.name(params[1] as string))
   out.add(js`const ${item.code} = ${list.code}[${index}]`, env.position)
-  // The accumulator changes at each turn, but a closure made in this turn must keep seeing its value.
+  // The accumulator changes at each iteration, but a closure made in this one must keep seeing its value.
   const sum = env.unit.name(params[0] as string)
   out.add(js`const ${sum} = ${result}`, env.position)
-  const bodyEnv = turn(
+  const bodyEnv = iteration(
     node,
     params,
     [{ code: sum, bits: ANY, stable: true }, item, indexOf(index), list],

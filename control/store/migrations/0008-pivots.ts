@@ -56,8 +56,8 @@ export function pivots(engine: Engine): Migration {
           sql`sum(case when cost is null and (input is not null or output is not null) then 1 else 0 end)`,
           sql`sum(total_ms)`,
         ]
-        const places = [sql`at / ${sql.lit(DAY)}`, ...by.map(column => sql`coalesce(${sql.ref(column)}, 0)`), sql.lit(0)]
-        await run(sql`insert into ${sql.table(made)} select ${sql.join([...places, ...counted])} from ledger group by ${groups}`)
+        const names = [sql`at / ${sql.lit(DAY)}`, ...by.map(column => sql`coalesce(${sql.ref(column)}, 0)`), sql.lit(0)]
+        await run(sql`insert into ${sql.table(made)} select ${sql.join([...names, ...counted])} from ledger group by ${groups}`)
       }
       for (const table of ['day_key', 'day_team']) await db.schema.dropTable(table).execute()
       for (const { name } of TABLES) await db.schema.alterTable(`${name}_new`).renameTo(name).execute()

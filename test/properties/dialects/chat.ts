@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { keyed, mostly } from '../../../cli/cases/words.js'
-import { atLeast, called, list, number, numbered, object, parsed, pruned, string, textIn, uncut } from './help.js'
+import { atLeast, called, functionsIn, list, number, numbered, object, parsed, pruned, string, textIn, uncut } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 
 const messageOf = (response: Values): Values => object(list(response.choices)[0]?.message)
@@ -323,10 +323,7 @@ export const chat: Table = {
     return {
       ...(system.length > 0 && { system: system.join('\n\n') }),
       turns,
-      tools: list(request.tools).map(tool => {
-        const { name, description, parameters } = object(tool.function)
-        return { name: string(name), ...(string(description) && { description: string(description) }), schema: object(parameters) }
-      }),
+      tools: functionsIn(request.tools),
       temperature: request.temperature as number,
       top_p: request.top_p as number,
       limit: (request.max_completion_tokens ?? request.max_tokens) as number,

@@ -1,5 +1,5 @@
 import { keyed } from '../../../cli/cases/words.js'
-import { called, list, number, numbered, object, parsed, string, textIn, uncut } from './help.js'
+import { called, functionsIn, list, number, numbered, object, parsed, string, textIn, uncut } from './help.js'
 import type { Conversation, Provider, Turn, Values } from './table.js'
 
 const tokens = { properties: Object.fromEntries(['input_tokens', 'output_tokens'].map(name => [name, { type: 'integer' }])) }
@@ -115,10 +115,7 @@ export const cohereChat: Provider = {
     return {
       ...(system.length > 0 && { system: system.join('\n\n') }),
       turns,
-      tools: list(request.tools).map(tool => {
-        const { name, description, parameters } = object(tool.function)
-        return { name: string(name), ...(string(description) && { description: string(description) }), schema: object(parameters) }
-      }),
+      tools: functionsIn(request.tools),
       temperature: request.temperature as number,
       top_p: request.p as number,
       limit: request.max_tokens as number,

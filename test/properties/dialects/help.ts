@@ -60,3 +60,11 @@ export const atLeast = (count: unknown, ...parts: unknown[]): number =>
 
 /** Ids that differ, since a provider's do. */
 export const numbered = (prefix: string, index: number): string => `${prefix}_${String(index).padStart(3, '0')}`
+
+/** The tools of a request that wraps each in a `function`. */
+export function functionsIn(tools: unknown): { name: string; description?: string; schema: Values }[] {
+  return list(tools).map(tool => {
+    const { name, description, parameters } = object(tool.function)
+    return { name: string(name), ...(string(description) && { description: string(description) }), schema: object(parameters) }
+  })
+}

@@ -1,5 +1,5 @@
 import { keyed } from '../../../cli/cases/words.js'
-import { list, number, numbered, object, pruned, string } from './help.js'
+import { functionsIn, list, number, numbered, object, pruned, string } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 
 const COUNTS = ['prompt_eval_count', 'eval_count']
@@ -151,10 +151,7 @@ export const ollama: Table = {
     return {
       ...(system.length > 0 && { system: system.join('\n\n') }),
       turns,
-      tools: list(request.tools).map(tool => {
-        const { name, description, parameters } = object(tool.function)
-        return { name: string(name), ...(string(description) && { description: string(description) }), schema: object(parameters) }
-      }),
+      tools: functionsIn(request.tools),
       temperature: options.temperature as number,
       top_p: options.top_p as number,
       limit: options.num_predict as number,

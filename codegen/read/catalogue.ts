@@ -2,11 +2,11 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkGrammar } from '../read/grammar.js'
-import { onlyDocument, type Place, parseYaml, type YamlDocument } from '../read/yaml.js'
 import { compareVersions } from '../version.js'
-import type { CatalogueData, Reading } from './data.js'
-import { leaveOut, RELEASE, releaseOf } from './release.js'
+import type { CatalogueData, Reading } from './catalogue-data.js'
+import { leaveOut, RELEASE, releaseOf } from './catalogue-release.js'
+import { checkGrammar } from './grammar.js'
+import { onlyDocument, parseYaml, type SourcePosition, type YamlDocument } from './yaml.js'
 
 /**
  * A file of models/. A file of a higher layer wins over one of a lower: a root's own files over those in its folders, later
@@ -17,7 +17,7 @@ export interface CatalogueFile {
   document: YamlDocument
   layer: number
   /** The position of an entry by name. */
-  entryAt(name: string): Place
+  entryAt(name: string): SourcePosition
 }
 
 /**
@@ -40,7 +40,7 @@ export function readCatalogue(project: Reading, root: string, order: number, dis
   const add = (path: string, layer: number): void => {
     if (!path.endsWith('.yaml') || path === own) return
     const document = documentAt(path)
-    if (document && isNewer) leftOut.push(...leaveOut(project, document).map(place => `${document.file}: ${place}`))
+    if (document && isNewer) leftOut.push(...leaveOut(project, document).map(path => `${document.file}: ${path}`))
     if (document && (document.value as CatalogueData | null)?.providers?.length === 0 && isNewer) return
     if (document && checkGrammar(project, 'models', document))
       files.push({ data: document.value as CatalogueData, document, layer, entryAt: name => document.key(['models', name]) })

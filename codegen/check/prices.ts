@@ -2,10 +2,10 @@
 
 import { METERS } from '../../engine/core/meters.js'
 import { CONDITIONS, rateOf } from '../../engine/snapshot/price.js'
+import type { CatalogueFile } from '../read/catalogue.js'
+import { NO_PRICES, type PricesData } from '../read/catalogue-data.js'
 import type { Finding } from '../read/findings.js'
 import { useOneOf } from '../read/suggest.js'
-import { NO_PRICES, type PricesData } from './data.js'
-import type { CatalogueFile } from './read.js'
 
 /** Decimal fractions are not exact in binary: a number this close to a whole one counts as whole. */
 const NEAR = 1e-9
@@ -26,8 +26,8 @@ export function checkPrices(files: readonly CatalogueFile[], findings: Finding[]
           })
         last = prices.from
         checkRow(prices, at)
-        prices.when?.forEach((exception, place) => {
-          const where = [...at, 'when', place]
+        prices.when?.forEach((exception, number) => {
+          const where = [...at, 'when', number]
           checkRow(exception, where)
           if (!Object.keys(exception).some(name => CONDITIONS.has(name)))
             findings.push({

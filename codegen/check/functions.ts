@@ -1,8 +1,10 @@
 // The functions of a library as trees, and what they read of their arguments.
 
+import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import { type LambdaNode, type Node, parse } from '../jsonata/ast.js'
 import { type ReadsOf, readsIn } from '../jsonata/growth.js'
-import type { Library, Source } from '../read/project.js'
+import type { Entry, Library, Project, Source } from '../read/project.js'
+import type { Pointer, YamlDocument } from '../read/yaml.js'
 
 /** A function of a library. */
 export interface LibraryFunction {
@@ -32,13 +34,33 @@ export class Functions {
   }
 
   /** The members of one argument that a function may read; undefined if it may read all. */
-  readonly readsOf: ReadsOf = (name, place) => {
-    const key = `${name} ${place}`
+  readonly readsOf: ReadsOf = (name, index) => {
+    const key = `${name} ${index}`
     if (this.reads.has(key)) return this.reads.get(key)
     // Nothing is known of a recursive function.
     this.reads.set(key, undefined)
     const found = this.find(name)
-    if (found) this.reads.set(key, readsIn(found.lambda, place, this.readsOf))
+    if (found) this.reads.set(key, readsIn(found.lambda, index, this.readsOf))
     return this.reads.get(key)
   }
+}
+
+/** What has functions, and uses those of others. */
+export type FunctionUser = { data: Pick<MappingData, 'uses' | 'define'>; document: YamlDocument }
+
+/**
+ * The functions that a mapping sees, by name, with their origin: the library's, those of the parts that the mapping uses,
+ * and its own.
+ */
+export function* functionsSeen(
+  { data, document }: FunctionUser,
+  { library, parts }: Pick<Project, 'library' | 'parts'>,
+): Generator<[name: string, source: Source, from: Pointer]> {
+  for (const [name, source] of library) yield [name, source, []]
+  for (const [index, used] of (data.uses ?? []).entries()) {
+    const part = parts.get(used)
+    for (const [name, text] of Object.entries(part?.data.functions ?? {}))
+      yield [name, { document: (part as Entry<LibraryData>).document, pointer: ['functions', name], text }, ['uses', index]]
+  }
+  for (const [name, text] of Object.entries(data.define)) yield [name, { document, pointer: ['define', name], text }, ['define', name]]
 }

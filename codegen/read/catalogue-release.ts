@@ -3,9 +3,9 @@
 import { METERS } from '../../engine/core/meters.js'
 import type { CatalogueRelease } from '../../engine/plan.js'
 import { CONDITIONS } from '../../engine/snapshot/price.js'
-import { checkGrammar, wrongPlaces } from '../read/grammar.js'
-import type { Pointer, YamlDocument } from '../read/yaml.js'
-import { type CatalogueData, NO_PRICES, type Reading } from './data.js'
+import { type CatalogueData, NO_PRICES, type Reading } from './catalogue-data.js'
+import { checkGrammar, wrongPlaces } from './grammar.js'
+import type { Pointer, YamlDocument } from './yaml.js'
 
 /** The file of models/ that says which release it is. */
 export const RELEASE = 'catalogue.yaml'
@@ -22,7 +22,7 @@ export function releaseOf(project: Reading, document: YamlDocument): CatalogueRe
 const DEPTH = { models: 3, traits: 4, other: 1 }
 
 /**
- * Takes out of a file what this gateway does not know, because it was written for a newer one, and returns the places. A
+ * Takes out of a file what this gateway does not know, because it was written for a newer one, and returns the paths of what it took. A
  * fact is left out as a whole: half of a price would be a wrong one.
  */
 export function leaveOut(project: Reading, document: YamlDocument): string[] {

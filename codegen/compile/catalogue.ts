@@ -2,11 +2,11 @@
 
 import type { CatalogueEntry, ModelFacts } from '../../engine/plan.js'
 import { fits, weightOf } from '../../engine/snapshot/catalogue.js'
+import type { CatalogueFile } from '../read/catalogue.js'
+import type { ModelData } from '../read/catalogue-data.js'
 import type { Finding } from '../read/findings.js'
 import { useOneOf } from '../read/suggest.js'
-import type { Place } from '../read/yaml.js'
-import type { ModelData } from './data.js'
-import type { CatalogueFile } from './read.js'
+import type { SourcePosition } from '../read/yaml.js'
 
 interface Known {
   providers: { has(name: string): boolean; keys(): Iterable<string> }
@@ -21,7 +21,7 @@ interface Entry {
   data: ModelData
   file: CatalogueFile
   match: string[]
-  place: Place
+  position: SourcePosition
 }
 
 /** The entries, in the order of the files. Adds a finding for each unknown name and each pattern that conflicts with another. */
@@ -33,7 +33,7 @@ export function compileCatalogue(files: readonly CatalogueFile[], known: Known):
         data: data ?? {},
         file,
         match: [...new Set([name, ...(data?.match ?? [])])],
-        place: file.entryAt(name),
+        position: file.entryAt(name),
       }),
     ),
   )
@@ -47,25 +47,26 @@ export function compileCatalogue(files: readonly CatalogueFile[], known: Known):
   )
   return all
     .filter(entry => !replaced.has(entry))
-    .map(({ name, data, file, match, place }) => ({
-      at: `${place.file}:${place.line}`,
+    .map(({ name, data, file, match, position }) => ({
+      at: `${position.file}:${position.line}`,
       name,
       match,
       ...(file.data.providers && { providers: file.data.providers }),
       layer: file.layer,
-      facts: likeOf({ name, data, file, match, place }, all, []),
+      facts: likeOf({ name, data, file, match, position }, all, []),
     }))
 }
 
 /** An entry's own facts, in the plan's form. */
 function own({ data, file }: Entry): ModelFacts {
-  const { display_name, max_output, prefer, match: _, like: __, replaces: ___, prices, ...rest } = data
+  const { display_name, max_output, prefer, traits, match: _, like: __, replaces: ___, prices, ...rest } = data
   return {
     source: file.data.source,
     read: file.data.read,
     ...rest,
     ...(display_name !== undefined && { displayName: display_name }),
     ...(max_output !== undefined && { maxOutput: max_output }),
+    ...(traits && { traits: { ...traits } }),
     ...(prefer && { prefer: prefer.map(({ when = [], speaks }) => ({ when: [when].flat(), speaks })) }),
     ...(prices && { prices: prices.map(price => ({ currency: file.data.currency ?? 'USD', ...price })) }),
   }
@@ -101,14 +102,14 @@ function meet(left: Entry, right: Entry): boolean {
 function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { providers, dialects, findings }: Known): void {
   const exact = new Set(all.flatMap(({ match }) => match.filter(name => !name.includes('*'))))
   for (const { data, document } of files) {
-    data.confirmed?.forEach(({ models }, place) => {
+    data.confirmed?.forEach(({ models }, number) => {
       models.forEach((name, index) => {
         if (!exact.has(name))
           findings.push({
-            ...document.at(['confirmed', place, 'models', index]),
+            ...document.at(['confirmed', number, 'models', index]),
             rule: 'names/model',
             detail: `no entry is named ${name}`,
-            remedy: 'name one of models/ as it is written there',
+            remedy: 'name an entry of models/, exactly as it is written there',
           })
       })
     })
@@ -189,13 +190,13 @@ function checkShadows(all: readonly Entry[], names: readonly string[], findings:
         const isSame = one.pattern === other.pattern
         const name = isSame ? one.pattern : names.find(known => fits(one.pattern, known) && fits(other.pattern, known))
         if (name === undefined || (!isSame && !disagree(one.entry.data, other.entry.data))) continue
-        const place = `${other.entry.place.file}:${other.entry.place.line}`
+        const where = `${other.entry.position.file}:${other.entry.position.line}`
         findings.push({
-          ...placeOf(one.entry, one.pattern),
+          ...positionOf(one.entry, one.pattern),
           rule: 'models/shadow',
           detail: isSame
-            ? `${other.entry.name} has the pattern ${one.pattern}, too (${place})`
-            : `${one.pattern} and ${other.pattern} (${place}) both match ${name}, and neither is more specific`,
+            ? `${other.entry.name} has the pattern ${one.pattern}, too (${where})`
+            : `${one.pattern} and ${other.pattern} (${where}) both match ${name}, and neither is more specific`,
           remedy: isSame ? 'keep it at one of them' : 'write one of them with more letters',
         })
       }
@@ -203,16 +204,16 @@ function checkShadows(all: readonly Entry[], names: readonly string[], findings:
   }
 }
 
-function placeOf(entry: Entry, pattern: string): Place {
+function positionOf(entry: Entry, pattern: string): SourcePosition {
   const index = entry.data.match?.indexOf(pattern) ?? -1
-  return index < 0 || entry.name === pattern ? entry.place : entry.file.document.at(['models', entry.name, 'match', index])
+  return index < 0 || entry.name === pattern ? entry.position : entry.file.document.at(['models', entry.name, 'match', index])
 }
 
 /** Whether two entries state different values of one fact. */
 function disagree(left: ModelData, right: ModelData): boolean {
   const differ = (one: Record<string, unknown>, other: Record<string, unknown>): boolean =>
     Object.keys(one).some(key => key !== 'match' && key !== 'traits' && Object.hasOwn(other, key) && !isSame(one[key], other[key]))
-  return differ({ ...left }, { ...right }) || differ(left.traits ?? {}, right.traits ?? {})
+  return differ({ ...left }, { ...right }) || differ({ ...left.traits }, { ...right.traits })
 }
 
 function isSame(left: unknown, right: unknown): boolean {
