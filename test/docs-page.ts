@@ -30,6 +30,8 @@ const LONGEST = 120_000
 export class Shell {
   private readonly child
   private out = ''
+  /** All that was written to stderr, by processes in the background, too. */
+  private complaints = ''
   private isOver = false
   private woken: () => void = () => undefined
   private count = 0
@@ -44,6 +46,9 @@ export class Shell {
         this.out += String(part)
         this.woken()
       })
+    this.child.stderr.on('data', part => {
+      this.complaints = (this.complaints + String(part)).slice(-4000)
+    })
     this.child.on('close', () => {
       this.isOver = true
       this.woken()
@@ -78,10 +83,13 @@ export class Shell {
     )
   }
 
-  /** The log files of background processes. */
+  /** What background processes wrote to stderr and to log files. */
   private logs(): string {
     const names = readdirSync(this.cwd).filter(name => name.endsWith('.log'))
-    return names.map(name => `\n${name}:\n${readFileSync(join(this.cwd, name), 'utf8').slice(-4000)}`).join('')
+    return [
+      `\nstderr:\n${this.complaints}`,
+      ...names.map(name => `\n${name}:\n${readFileSync(join(this.cwd, name), 'utf8').slice(-4000)}`),
+    ].join('')
   }
 
   /** Ends the shell and its processes. */

@@ -249,7 +249,7 @@ describe('on an upstream of Ollama', () => {
           { role: 'user', content: [{ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } }] },
         ],
       }),
-    ).rejects.toMatchObject({ status: 400, message: expect.stringContaining('reads no files') })
+    ).rejects.toMatchObject({ status: 400, message: expect.stringContaining('does not accept files') })
     await expect(client.messages.create({ model: model('sim-status-429'), max_tokens: 9, messages })).rejects.toMatchObject({ status: 429 })
   })
 

@@ -47,6 +47,11 @@ async function install(): Promise<Installed> {
       if (Date.now() > until) throw new Error(`${lock} is held by a process that does not end`)
       continue
     }
+    // The one that had the lock before may have installed it since.
+    if (existsSync(folder)) {
+      rmSync(lock, { recursive: true, force: true })
+      break
+    }
     const work = `${folder}.${process.pid}`
     const registry = await startRegistry()
     try {
