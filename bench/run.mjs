@@ -93,12 +93,12 @@ const missing = Object.values(contenders).flatMap(contender =>
 )
 for (const line of missing) say(`not measured: ${line}`)
 
-/** The gateway, the floor, and behind each of the gateway's own the same of the earlier checkout. */
+/** The upstream, the floor and the gateway, and behind each of the gateway's own the same of the earlier checkout. */
 function withBefore(all) {
   return all.flatMap(name => {
     const [first, same] = name.split(' ')
     if (first === 'sluice') return [name, same ? `before ${same}` : 'before']
-    return first === 'floor' ? [name] : []
+    return ['floor', 'direct'].includes(first) ? [name] : []
   })
 }
 

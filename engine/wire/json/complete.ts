@@ -43,10 +43,26 @@ export function completedEvents(list: readonly string[], rules: Readonly<Record<
   for (let index = 0; index < list.length; index += 2) {
     const kind = list[index] as string
     if (!Object.hasOwn(rules, kind)) continue
+    const [own, text] = [rules[kind] as readonly Completion[], list[index + 1] as string]
+    if (!mayApply(own, text)) continue
     whole ??= list.slice()
-    whole[index + 1] = completedText(list[index + 1] as string, rules[kind] as readonly Completion[])
+    whole[index + 1] = completedText(text, own)
   }
   return whole ?? list
+}
+
+/** For rules that all have a text in `when`: these texts, as they are written in JSON. */
+const CONDITIONS = new WeakMap<readonly Completion[], readonly string[] | null>()
+
+/** False if no rule can apply, without parsing: most events of a stream are texts, and few rules are for them. */
+function mayApply(rules: readonly Completion[], text: string): boolean {
+  let conditions = CONDITIONS.get(rules)
+  if (conditions === undefined) {
+    const texts = rules.map(({ when }) => Object.values(when ?? {}).find(value => typeof value === 'string'))
+    conditions = texts.includes(undefined) ? null : texts.map(value => JSON.stringify(value))
+    CONDITIONS.set(rules, conditions)
+  }
+  return conditions === null || conditions.some(condition => text.includes(condition))
 }
 
 /** Completed texts that recur in every stream, such as the beginning of a block. */
