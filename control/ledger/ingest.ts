@@ -6,7 +6,7 @@ import { LOST } from '../../engine/control/records.js'
 import { bookSpending, type Spending } from '../budgets/treasury.js'
 import type { Spool } from '../spool.js'
 import { LEDGER } from '../store/columns.js'
-import type { Keeper } from '../store/keeper.js'
+import { type Keeper, StoreUnreachable } from '../store/keeper.js'
 import type { LedgerTable } from '../store/tables.js'
 import type { Pricing } from './price.js'
 import type { ExchangeRecord } from './record.js'
@@ -21,6 +21,8 @@ const MOST_WAITING = 8_192
 const SLOW = 50
 /** Milliseconds between attempts while the store is unreachable. */
 const AGAIN = 500
+/** The same for exchanges under way, whose worker may be gone soon. */
+const NOTE_AGAIN = 50
 /** Milliseconds of silence after which an instance counts as ended. */
 export const INSTANCE_GONE = 600_000
 
@@ -55,6 +57,9 @@ export class Ingest {
   private isClosed = false
   /** Open rows of this instance, by worker. */
   private readonly opened = new Map<string, Set<string>>()
+  /** The last reports of exchanges under way that the store has not accepted, by exchange. */
+  private readonly unnoted = new Map<string, { worker: string; record: ExchangeRecord }>()
+  private noting: NodeJS.Timeout | undefined
   private oldest: number | undefined
 
   constructor(private readonly options: IngestOptions) {}
@@ -66,6 +71,7 @@ export class Ingest {
 
   /** Takes records; true once they are safe, false if there is no room for them. */
   add(records: readonly ExchangeRecord[]): Promise<boolean> {
+    if (this.unnoted.size > 0) for (const { id } of records) this.unnoted.delete(id)
     if (this.waiting >= MOST_WAITING) return Promise.resolve(this.options.spool.add(records) !== undefined)
     this.oldest ??= Date.now()
     this.waiting += records.length
@@ -166,7 +172,7 @@ export class Ingest {
 
   // Exchanges under way ------------------------------------------------------------------------------------------
 
-  /** Notes exchanges that last longer than most. Those that cannot be noted now are reported again later. */
+  /** Notes exchanges that last longer than most. Workers report them rarely, so what cannot be noted now is kept for later. */
   async open(worker: string, records: readonly ExchangeRecord[]): Promise<void> {
     const { keeper } = this.options
     try {
@@ -186,8 +192,23 @@ export class Ingest {
         )
         .execute()
     } catch (error) {
-      keeper.failed(error)
+      // A store that has not been opened yet is not out of order.
+      if (!(error instanceof StoreUnreachable)) keeper.failed(error)
+      for (const record of records) if (this.unnoted.size < MOST_WAITING) this.unnoted.set(record.id, { worker, record })
+      if (!this.isClosed) this.noting ??= setTimeout(() => this.noteAgain(), NOTE_AGAIN)
     }
+  }
+
+  private noteAgain(): void {
+    this.noting = undefined
+    const workers = new Map<string, ExchangeRecord[]>()
+    for (const { worker, record } of this.unnoted.values()) {
+      const records = workers.get(worker)
+      if (records) records.push(record)
+      else workers.set(worker, [record])
+    }
+    this.unnoted.clear()
+    for (const [worker, records] of workers) void this.open(worker, records)
   }
 
   /** Written rows are no longer open. */
@@ -263,6 +284,7 @@ export class Ingest {
   async close(): Promise<void> {
     this.isClosed = true
     clearTimeout(this.timer)
+    clearTimeout(this.noting)
     await this.running
   }
 }

@@ -407,6 +407,8 @@ export class ControlClient implements Store, Treasury {
       for (const { question } of this.questions.values()) this.send(question)
       for (const { message } of this.askingMoney.values()) this.send(message)
       this.budgets?.resume()
+      // What has been under way for long is reported at once: this process may be gone before the next tick.
+      this.tick()
     })
     onFrames(socket, value => this.heard(value as FromControl))
     socket.on('error', () => undefined)

@@ -73,3 +73,25 @@ onPostgres('Postgres that is slow', postgres => {
     rmSync(folder, { recursive: true, force: true })
   })
 })
+
+test('exchanges under way that are reported before the store is open are noted when it is, unless they have ended', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
+  const spool = openSpool(join(folder, 'spool.sqlite'))
+  const keeper = new Keeper({ at: join(folder, 'store.sqlite'), mayMigrate: true }, log, async () => undefined)
+  const ingest = new Ingest({ keeper, spool, pricing: () => undefined, bookings: [], log, instance: () => 1 })
+  const [first, second, ended] = recordsFrom(Date.now(), 3) as [ExchangeRecord, ExchangeRecord, ExchangeRecord]
+  await ingest.open('w1', [first, ended])
+  await ingest.open('w2', [second])
+  await ingest.add([ended])
+  await keeper.open()
+  const open = () => keeper.get().db.selectFrom('open').select(['id', 'worker']).orderBy('id').execute()
+  const noted = await until(open, rows => rows.length > 1)
+  expect(noted).toEqual([
+    { id: first.id, worker: 'w1' },
+    { id: second.id, worker: 'w2' },
+  ])
+  await ingest.close()
+  await keeper.close()
+  spool.close()
+  rmSync(folder, { recursive: true, force: true })
+})
