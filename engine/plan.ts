@@ -55,7 +55,7 @@ export interface Usage {
   search_context?: string
 }
 
-/** The place of a member: in the body, the path, the query or a form. */
+/** Where a member is: in the body, the path, the query or a form. */
 export interface Member {
   from: 'body' | 'path' | 'query' | 'form'
   path: readonly string[]
@@ -198,8 +198,8 @@ export interface FitRule {
   why: string
 }
 
-/** A place of pictures, sound, film or files in requests. */
-export interface MediaPlace {
+/** A member of requests that holds images, audio, video or files. */
+export interface MediaMember {
   /** As a refusal names it. */
   at: string
   /** The trait of models that says what they take of it. */
@@ -228,8 +228,8 @@ export interface RateLimitFormat {
   outputTokens?: RateHeaders
 }
 
-/** The places of texts that people or models wrote: paths, where `[]` stands for each element and `**` for every text below. */
-export interface TextPlaces {
+/** The paths of texts that people or models wrote, where `[]` stands for each element and `**` for every text below. */
+export interface TextPaths {
   request: readonly (readonly string[])[]
   response: readonly (readonly string[])[]
   /** Whole texts in one event of a stream, and pieces that further events continue. */
@@ -282,10 +282,10 @@ export interface Dialect {
   answer?: { markers: readonly string[]; members: readonly string[]; isOne(body: Json): Json }
   /** Lists of numbers in an answer that a client may want as base64 of 32-bit floats, and the member that asks for it. */
   vectors?: { path: readonly string[]; form: Member }
-  /** Places of the application's own JSON, whose digits pass as they were written. */
+  /** Paths of the application's own JSON, whose digits pass as they were written. */
   verbatim?: { request?: readonly (readonly string[])[]; response?: readonly (readonly string[])[]; event?: readonly (readonly string[])[] }
-  /** The places of its texts; undefined: unknown. */
-  texts?: TextPlaces
+  /** The paths of its texts; undefined: unknown. */
+  texts?: TextPaths
   /** Members that are added to a mapping's answers, and to its events by kind. */
   complete?: { response: readonly Completion[]; events: Readonly<Record<string, readonly Completion[]>> }
   /** The top-level members that `usage` looks at. */
@@ -295,7 +295,7 @@ export interface Dialect {
   /** Rules for members that some models do not accept. The request is changed and the client told, or it is refused. */
   fit?: readonly FitRule[]
   /** Where requests hold what some models do not take. */
-  media?: readonly MediaPlace[]
+  media?: readonly MediaMember[]
   /** Whether a request asks for a feature, by the feature's name. */
   asks?: Readonly<Record<string, (body: Body) => boolean>>
   /**
@@ -547,13 +547,13 @@ export interface RelayPlan {
   highWater: number
 }
 
-/** A place where a key may be. */
+/** A location of a key in requests. */
 export interface KeyLocation {
   header?: string
   prefix?: string
   query?: string
   protocolPrefix?: string
-  /** It is read before the route's places, which then hold the caller's own credential. */
+  /** It is read before the route's locations, which then hold the caller's own credential. */
   beside?: boolean
 }
 
@@ -691,7 +691,7 @@ export interface CatalogueRelease {
   released: string
   /** Where its data says so: `file:line`. */
   at: string
-  /** The places that this gateway does not understand, because the release is newer than itself. */
+  /** The facts that this gateway does not understand, because the release is newer than itself. */
   leftOut?: readonly string[]
 }
 

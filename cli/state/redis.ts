@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Counter, Grant, Places } from '../../engine/limits/shared.js'
+import type { Counter, Grant, HeldSlots } from '../../engine/limits/shared.js'
 
 /** Milliseconds for one command, for a connection, and at most between two attempts to connect. */
 const COMMAND = 250
@@ -111,10 +111,10 @@ export class RedisCounter implements Counter {
     await this.limiter(Number.MAX_SAFE_INTEGER, window).reward(`${id}:${period}`, amount)
   }
 
-  async hold(id: string, limit: number, places: number): Promise<Places> {
+  async hold(id: string, limit: number, slots: number): Promise<HeldSlots> {
     // The tag puts both keys on one node of a cluster.
     const tag = `sluice:{${id}}`
-    const [held, left] = await this.client.sluiceHold(`${tag}:held`, `${tag}:lapses`, this.name, places, limit, LAPSE)
+    const [held, left] = await this.client.sluiceHold(`${tag}:held`, `${tag}:lapses`, this.name, slots, limit, LAPSE)
     return { held, left }
   }
 

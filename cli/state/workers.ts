@@ -1,20 +1,20 @@
 // Counts limits for the workers of one instance in their supervisor, over the channel between them.
 
 import { LocalCounter } from '../../engine/limits/counter.js'
-import type { Counter, Grant, Places } from '../../engine/limits/shared.js'
+import type { Counter, Grant, HeldSlots } from '../../engine/limits/shared.js'
 
 /** A worker's question; the answer has the same number. */
 export type LimitQuestion = { number: number } & (
   | { ask: 'take'; id: string; limit: number; window: number; amount: number }
   | { ask: 'give'; id: string; amount: number }
-  | { ask: 'hold'; id: string; limit: number; places: number }
+  | { ask: 'hold'; id: string; limit: number; slots: number }
   | { ask: 'probe' }
 )
 export interface LimitAnswer {
   number: number
   processes: number
   grant?: Grant
-  places?: Places
+  slots?: HeldSlots
 }
 
 /** Milliseconds for an answer. */
@@ -33,7 +33,7 @@ export class WorkerLimits {
         this.counter.give(question.id, question.amount)
         return { number, processes }
       case 'hold':
-        return { number, processes, places: this.counter.hold(question.id, question.limit, question.places, worker) }
+        return { number, processes, slots: this.counter.hold(question.id, question.limit, question.slots, worker) }
       case 'probe':
         return { number, processes }
     }
@@ -73,8 +73,8 @@ export class SupervisedCounter implements Counter {
     await this.ask({ ask: 'give', id, amount })
   }
 
-  async hold(id: string, limit: number, places: number): Promise<Places> {
-    return (await this.ask({ ask: 'hold', id, limit, places })).places as Places
+  async hold(id: string, limit: number, slots: number): Promise<HeldSlots> {
+    return (await this.ask({ ask: 'hold', id, limit, slots })).slots as HeldSlots
   }
 
   async probe(): Promise<void> {

@@ -1,6 +1,6 @@
 // Prints a dialect of the plan from its format.
 
-import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat, StringSearch, TextPlaces } from '../../engine/plan.js'
+import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat, StringSearch, TextPaths } from '../../engine/plan.js'
 import { identifier } from '../compile/identifier.js'
 import type { Exports, Modules } from '../compile/modules.js'
 import { exactName, js, json } from '../jsonata/js.js'
@@ -165,7 +165,7 @@ function errorWords(name: string, project: Project): Words[] {
 function textsOf(
   { by, except, request = [], response = [], event = [], pieces = [], repeats = [] }: NonNullable<FormatData['texts']>,
   spelled: (side: string, paths: readonly string[]) => string[][],
-): TextPlaces {
+): TextPaths {
   return {
     request: spelled('request', request),
     response: spelled('response', response),

@@ -1,6 +1,6 @@
 // A worker's record with its names as texts: the source of the ledger, the metrics and the prices.
 
-import { type Batch, ESTIMATED, HEDGED, MIRROR, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
+import { type Batch, COLUMNS, type Column, ESTIMATED, HEDGED, MIRROR, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
 
 export interface ExchangeRecord {
   id: string
@@ -63,7 +63,7 @@ export interface ExchangeRecord {
   words?: Words | undefined
 }
 
-const at = (place: Place): number => PLACES.indexOf(place)
+const at = (column: Column): number => COLUMNS.indexOf(column)
 const [AT, KEY, TEAM, GROUP, MODEL, TARGET] = [at('at'), at('key'), at('team'), at('group'), at('model'), at('target')]
 const [ROUTE, DIALECT, UPSTREAM_DIALECT, ERROR] = [at('route'), at('dialect'), at('upstream_dialect'), at('error')]
 const [TAGS, REGION, FACTS] = [at('tags'), at('region'), at('facts')]

@@ -140,13 +140,13 @@ const NAMES = Object.keys(ROLLUPS) as Rollup[]
 
 /** Rows with the same names in the same hour. */
 interface Group {
-  /** The values of `PLACES`. */
-  places: readonly number[]
+  /** The values of `GROUPED_BY`. */
+  values: readonly number[]
   sums: Sums
 }
 
 /** The columns that rollups are grouped by. */
-const PLACES = [
+const GROUPED_BY = [
   'hour',
   'day',
   'part',
@@ -161,7 +161,7 @@ const PLACES = [
   'region',
 ] as const satisfies Column[]
 const BY = Object.fromEntries(
-  NAMES.map(name => [name, ROLLUPS[name].map((column: Column) => (PLACES as readonly Column[]).indexOf(column))]),
+  NAMES.map(name => [name, ROLLUPS[name].map((column: Column) => (GROUPED_BY as readonly Column[]).indexOf(column))]),
 ) as Record<Rollup, number[]>
 
 /** The sums that rows add to each rollup: lists of the columns that it is grouped by and its sums, in the order of their keys. */
@@ -177,13 +177,13 @@ function groupsOf(rows: readonly LedgerTable[], part: number): Map<string, Group
     const hour = Math.floor(row.at / HOUR)
     const key = `${hour},${row.key},${row.team},${row.grp},${row.end_user},${row.tags},${row.model},${row.target},${row.route},${row.region}`
     let group = groups.get(key)
-    if (group === undefined) groups.set(key, (group = { places: placesOf(row, hour, part), sums: { ...NO_SUMS } }))
+    if (group === undefined) groups.set(key, (group = { values: valuesOf(row, hour, part), sums: { ...NO_SUMS } }))
     addRow(group.sums, row)
   }
   return groups
 }
 
-function placesOf(row: LedgerTable, hour: number, part: number): number[] {
+function valuesOf(row: LedgerTable, hour: number, part: number): number[] {
   const { key, team, grp, end_user, tags, model, target, route, region } = row
   const day = Math.floor(row.at / DAY)
   return [hour, day, part, key ?? 0, team ?? 0, grp ?? 0, end_user ?? 0, tags ?? 0, model ?? 0, target ?? 0, route ?? 0, region ?? 0]
@@ -206,7 +206,7 @@ function addRow(sums: Sums, row: LedgerTable): void {
   sums.ms_sum += row.total_ms
 }
 
-/** The groups in the order of some places, those that are equal there as one. */
+/** The groups in the order of some values, those that are equal there as one. */
 function listsOf(groups: readonly Group[], by: readonly number[]): number[][] {
   const lists: number[][] = []
   let last: Group | undefined
@@ -215,15 +215,15 @@ function listsOf(groups: readonly Group[], by: readonly number[]): number[][] {
     if (last !== undefined && compare(last, group, by) === 0) {
       const list = lists.at(-1) as number[]
       for (const [index, sum] of sums.entries()) list[by.length + index] = (list[by.length + index] as number) + sum
-    } else lists.push([...by.map(place => group.places[place] as number), ...sums])
+    } else lists.push([...by.map(index => group.values[index] as number), ...sums])
     last = group
   }
   return lists
 }
 
 function compare(left: Group, right: Group, by: readonly number[]): number {
-  for (const place of by) {
-    const difference = (left.places[place] as number) - (right.places[place] as number)
+  for (const index of by) {
+    const difference = (left.values[index] as number) - (right.values[index] as number)
     if (difference !== 0) return difference
   }
   return 0

@@ -8,13 +8,13 @@ export const MOST = 20_000
 /** Characters; a longer session key is remembered by its hash. */
 const LONGEST = 64
 
-interface Place {
+interface Session {
   target: string
   until: number
 }
 
 export class Sticky {
-  private readonly places = new Map<string, Place>()
+  private readonly sessions = new Map<string, Session>()
 
   /** @param lasts milliseconds from the last use on */
   constructor(
@@ -24,20 +24,20 @@ export class Sticky {
 
   /** The name of the target of a session; undefined if there is none, or it has expired. */
   get(text: string): string | undefined {
-    const place = this.places.get(keyOf(text))
-    return place !== undefined && place.until > now() ? place.target : undefined
+    const session = this.sessions.get(keyOf(text))
+    return session !== undefined && session.until > now() ? session.target : undefined
   }
 
   set(text: string, target: string): void {
     const key = keyOf(text)
     // A Map keeps insertion order, so re-inserting makes the first entry the least recently used.
-    this.places.delete(key)
-    this.places.set(key, { target, until: now() + this.lasts })
-    if (this.places.size > this.most) this.places.delete(this.places.keys().next().value as string)
+    this.sessions.delete(key)
+    this.sessions.set(key, { target, until: now() + this.lasts })
+    if (this.sessions.size > this.most) this.sessions.delete(this.sessions.keys().next().value as string)
   }
 
   get size(): number {
-    return this.places.size
+    return this.sessions.size
   }
 }
 

@@ -12,12 +12,12 @@ const MOST_TAGS = 16
 
 /** Notes the labels of a request for the ledger. */
 export function noteLabels(route: Route, input: { outline: Body }, exchange: Exchange, snapshot: Snapshot): void {
-  const { labels: places } = snapshot.plan.dialects[route.dialect] as Dialect
+  const { labels: members } = snapshot.plan.dialects[route.dialect] as Dialect
   const { endUser, session, tags } = snapshot.labels
   const labels: Labels = {}
-  const user = inHeader(endUser, exchange) ?? inBody(places?.endUser, input.outline)
+  const user = inHeader(endUser, exchange) ?? inBody(members?.endUser, input.outline)
   if (user !== undefined) labels.endUser = user
-  const run = inHeader(session, exchange) ?? inBody(places?.session, input.outline)
+  const run = inHeader(session, exchange) ?? inBody(members?.session, input.outline)
   if (run !== undefined) labels.session = run
   const words = inHeader(tags, exchange)
   if (words !== undefined) labels.tags = tagsOf(words)

@@ -10,7 +10,7 @@ import type { Usage } from '../plan.js'
  * The columns of a record. NaN is an unknown figure, 0 is an absent name. `end_user`, `session` and `purse` are positions in the
  * texts of the batch, which most of its records share.
  */
-export const PLACES = [
+export const COLUMNS = [
   'at',
   'key',
   'team',
@@ -47,10 +47,10 @@ export const PLACES = [
   'cost',
   'charge',
 ] as const
-export type Place = (typeof PLACES)[number]
+export type Column = (typeof COLUMNS)[number]
 
 /** How many numbers a record has. */
-export const WIDTH = PLACES.length
+export const WIDTH = COLUMNS.length
 
 /** How an exchange ended. */
 export const OK = 0

@@ -9,22 +9,22 @@ export function describeCause(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const code = (cause as { code?: unknown }).code
   const message = typeof code === 'string' && code !== cause.message ? `${code} ${cause.message}` : cause.message
-  const place = placeOf(cause)
-  return place === undefined ? (cause.stack ?? message) : `${place}: ${message}`
+  const position = positionOf(cause)
+  return position === undefined ? (cause.stack ?? message) : `${position}: ${message}`
 }
 
-function placeOf(error: Error): string | undefined {
+function positionOf(error: Error): string | undefined {
   for (const frame of (error.stack ?? '').split('\n')) {
     const found = /(file:\/\/[^\s?)]+\.js)(?:\?[^:)]*)?:(\d+):\d+/.exec(frame)
     if (!found) continue
     const path = fileURLToPath(found[1] as string)
     if (!existsSync(`${path}.map.json`)) continue
-    return placeOfLine(path, Number(found[2]))
+    return positionOfLine(path, Number(found[2]))
   }
   return undefined
 }
 
-function placeOfLine(path: string, line: number): string | undefined {
+function positionOfLine(path: string, line: number): string | undefined {
   try {
     const { files, rows } = JSON.parse(readFileSync(`${path}.map.json`, 'utf8')) as {
       files: string[]

@@ -180,7 +180,7 @@ function headOf(req: HttpRequest, snapshot: Snapshot): { head: RequestHead; faul
     query,
     queryText,
     headers,
-    hasKeyIn: places => presentedKey(places, snapshot.plan.keyLocations, headers, query) !== undefined,
+    hasKeyIn: locations => presentedKey(locations, snapshot.plan.keyLocations, headers, query) !== undefined,
   }
   return { head, fault }
 }

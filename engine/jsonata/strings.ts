@@ -79,7 +79,7 @@ interface Characters {
   text: string
   count: number
   /** The positions of every STRIDE-th character; undefined if each character is one code unit. */
-  places: number[] | undefined
+  offsets: number[] | undefined
 }
 
 let characters: Characters | undefined
@@ -90,18 +90,18 @@ function charactersOf(text: string): Characters {
     queueMicrotask(() => {
       characters = undefined
     })
-  characters = PAIR.test(text) ? placed(text) : { text, count: text.length, places: undefined }
+  characters = PAIR.test(text) ? withOffsets(text) : { text, count: text.length, offsets: undefined }
   return characters
 }
 
-function placed(text: string): Characters {
-  const places: number[] = []
+function withOffsets(text: string): Characters {
+  const offsets: number[] = []
   let count = 0
   for (let unit = 0; unit < text.length; count++) {
-    if (count % STRIDE === 0) places.push(unit)
+    if (count % STRIDE === 0) offsets.push(unit)
     unit += unitsAt(text, unit)
   }
-  return { text, count, places }
+  return { text, count, offsets }
 }
 
 /** The number of code units of the character at an offset. */
@@ -110,22 +110,22 @@ function unitsAt(text: string, unit: number): number {
 }
 
 /** The offset at which a character of a text begins. */
-function unitOf({ text, count, places }: Characters, character: number): number {
-  const place = Math.min(Math.max(character, 0), count)
-  if (places === undefined || place === count) return places === undefined ? place : text.length
-  let unit = places[Math.floor(place / STRIDE)] as number
-  for (let left = place % STRIDE; left > 0; left--) unit += unitsAt(text, unit)
+function unitOf({ text, count, offsets }: Characters, character: number): number {
+  const wanted = Math.min(Math.max(character, 0), count)
+  if (offsets === undefined || wanted === count) return offsets === undefined ? wanted : text.length
+  let unit = offsets[Math.floor(wanted / STRIDE)] as number
+  for (let left = wanted % STRIDE; left > 0; left--) unit += unitsAt(text, unit)
   return unit
 }
 
 /** Like `slice`, but counts characters. */
 function sliced(text: string, from: number, to: number | undefined): string {
   const known = charactersOf(text)
-  const placeOf = (at: number): number => {
+  const offsetOf = (at: number): number => {
     const whole = Number.isNaN(at) ? 0 : Math.trunc(at)
     return whole < 0 ? Math.max(known.count + whole, 0) : whole
   }
-  const [begin, end] = [placeOf(from), to === undefined ? known.count : placeOf(to)]
+  const [begin, end] = [offsetOf(from), to === undefined ? known.count : offsetOf(to)]
   return begin < end ? text.slice(unitOf(known, begin), unitOf(known, end)) : ''
 }
 

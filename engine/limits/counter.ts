@@ -2,7 +2,7 @@
 
 import { Bucket } from './bucket.js'
 import { SOON } from './meter.js'
-import type { Grant, Places } from './shared.js'
+import type { Grant, HeldSlots } from './shared.js'
 
 /** Milliseconds in which a chunk may be spent: a chunk kept longer would add to a bucket that is full again. */
 const HOLDS = 1_000
@@ -18,7 +18,7 @@ interface Counted {
 export class LocalCounter {
   private readonly rates = new Map<string, Counted>()
   /** By limit, the slots of each holder. */
-  private readonly places = new Map<string, Map<unknown, number>>()
+  private readonly slots = new Map<string, Map<unknown, number>>()
   private sweptAt = 0
 
   constructor(private readonly clock: () => number) {}
@@ -53,26 +53,26 @@ export class LocalCounter {
     counted?.bucket.take(-amount)
   }
 
-  hold(id: string, limit: number, wanted: number, holder: unknown): Places {
-    let holders = this.places.get(id)
+  hold(id: string, limit: number, wanted: number, holder: unknown): HeldSlots {
+    let holders = this.slots.get(id)
     if (holders === undefined) {
       holders = new Map()
-      this.places.set(id, holders)
+      this.slots.set(id, holders)
     }
     let others = 0
     for (const [one, count] of holders) if (one !== holder) others += count
     const held = Math.max(0, Math.min(wanted, limit - others))
     if (held > 0) holders.set(holder, held)
     else holders.delete(holder)
-    if (holders.size === 0) this.places.delete(id)
+    if (holders.size === 0) this.slots.delete(id)
     return { held, left: Math.max(0, limit - others - held) }
   }
 
   /** Returns what a holder held, when the holder is gone. */
   leave(holder: unknown): void {
-    for (const [id, holders] of this.places) {
+    for (const [id, holders] of this.slots) {
       holders.delete(holder)
-      if (holders.size === 0) this.places.delete(id)
+      if (holders.size === 0) this.slots.delete(id)
     }
   }
 

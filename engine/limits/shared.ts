@@ -17,7 +17,7 @@ export interface Grant {
 }
 
 /** The slots that this process holds. */
-export interface Places {
+export interface HeldSlots {
   held: number
   left: number
 }
@@ -30,8 +30,8 @@ export interface Counter {
   take(id: string, limit: number, window: number, amount: number): Promise<Grant>
   /** Returns a part of what was taken in a period. */
   give(id: string, window: number, amount: number, period: number): Promise<void>
-  /** Asks to hold `places` slots in place of those held now. */
-  hold(id: string, limit: number, places: number): Promise<Places>
+  /** Asks to hold `slots` slots in place of those held now. */
+  hold(id: string, limit: number, slots: number): Promise<HeldSlots>
   /** Resolves if the counter answers. */
   probe(): Promise<void>
 }

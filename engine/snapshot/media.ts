@@ -1,9 +1,9 @@
 // What a model takes of pictures, sound, film and files, as far as it is known. Read when a configuration is linked.
 
-import type { Dialect, Json, MediaPlace } from '../plan.js'
+import type { Dialect, Json, MediaMember } from '../plan.js'
 
-/** What a model takes at a place of requests. An absent limit is unknown, and nothing is refused for it. */
-export interface MediaRule extends MediaPlace {
+/** What a model takes in a member of requests. An absent limit is unknown, and nothing is refused for it. */
+export interface MediaRule extends MediaMember {
   /** It takes nothing of the sort. */
   isNone: boolean
   /** MIME types. */
@@ -14,15 +14,15 @@ export interface MediaRule extends MediaPlace {
   bytes?: number
 }
 
-/** What a model with these traits takes at the places of a dialect's requests; nothing for places of which it is not known. */
+/** What a model with these traits takes in the members of a dialect's requests; nothing for members of which it is not known. */
 export function mediaRules({ media = [] }: Dialect, traits: Readonly<Record<string, Json>>): MediaRule[] {
-  return media.flatMap(place => {
-    const said = traits[place.trait]
-    if (said === false) return [{ ...place, isNone: true }]
+  return media.flatMap(member => {
+    const said = traits[member.trait]
+    if (said === false) return [{ ...member, isNone: true }]
     if (typeof said !== 'object' || said === null || Array.isArray(said)) return []
     const { kinds, most, bytes } = said as Readonly<Record<string, Json>>
     const rule: MediaRule = {
-      ...place,
+      ...member,
       isNone: false,
       ...(Array.isArray(kinds) && { kinds: kinds.map(String) }),
       ...(typeof most === 'number' && { most }),

@@ -368,7 +368,7 @@ export interface Route extends RoutePlan {
   /** The answer, if the route is a page. */
   made?: Page
   /**
-   * The number of places in `auth` that come beside the caller's own credential; the other places hold the credential if
+   * The number of locations in `auth` that come beside the caller's own credential; the other locations hold the credential if
    * one of these holds the key.
    */
   beside: number
@@ -462,8 +462,8 @@ export interface RequestHead {
   headers: Readonly<Record<string, string>>
   /** The query as it was sent. */
   queryText?: string
-  /** Whether a key is in one of these places. */
-  hasKeyIn(places: readonly string[]): boolean
+  /** Whether a key is in one of these locations. */
+  hasKeyIn(locations: readonly string[]): boolean
 }
 
 export type Router = (head: RequestHead) => Found | OtherMethods | undefined

@@ -30,8 +30,8 @@ export function createNearPath(routes: readonly Route[], router: Router): NearPa
   return (exchange, snapshot) => {
     if (exchange.path.length > LONGEST) return undefined
     const isServed = (path: string): boolean => {
-      const hasKeyIn = (places: readonly string[]): boolean =>
-        presentedKey(places, snapshot.plan.keyLocations, exchange.headers, exchange.query) !== undefined
+      const hasKeyIn = (locations: readonly string[]): boolean =>
+        presentedKey(locations, snapshot.plan.keyLocations, exchange.headers, exchange.query) !== undefined
       const found = router({ method: exchange.method, path, query: exchange.query, headers: exchange.headers, hasKeyIn })
       return found !== undefined && found.route.fail === undefined
     }

@@ -44,7 +44,7 @@ interface Dated {
   /** The factor of a cost in a region. */
   regions: ReadonlyMap<string, number>
   /** Its index in the list of prices. */
-  place: number
+  index: number
 }
 
 /** Units at one rate: pico-units of the currency for each; undefined if the price is unknown. */
@@ -169,7 +169,7 @@ export function explainCost(
   const charged: Term[] = []
   sumOf(found.exceptions[exception]?.tariff ?? found.tariff, usage, charged)
   return {
-    price: found.place,
+    price: found.index,
     exception: exception < 0 ? undefined : exception,
     terms: charged,
     region: regionOf(found, usage, terms),
@@ -178,7 +178,7 @@ export function explainCost(
 }
 
 function allDated(prices: readonly Prices[] | undefined, currency: string, { times = 1 }: Terms): Dated[] {
-  return (prices ?? []).flatMap((one, place) => (one.currency === currency ? [datedOf(one, times, place)] : []))
+  return (prices ?? []).flatMap((one, index) => (one.currency === currency ? [datedOf(one, times, index)] : []))
 }
 
 function regionOf({ regions }: Dated, usage: Usage, { region }: Terms): number {
@@ -233,14 +233,14 @@ function termOf(meter: string, units: number, rate: number | undefined, terms: T
   return units * (rate ?? Number.NaN)
 }
 
-function datedOf({ from, when = [], regions = {}, ...meters }: Prices, times: number, place: number): Dated {
+function datedOf({ from, when = [], regions = {}, ...meters }: Prices, times: number, index: number): Dated {
   const rates = ratesOf(meters)
   return {
     since: Date.parse(from),
     tariff: tariffOf(rates, times),
     exceptions: when.map(one => exceptionOf(one, rates, times)),
     regions: new Map(Object.entries(regions)),
-    place,
+    index,
   }
 }
 

@@ -36,17 +36,17 @@ function routeOf(name: string, config: ProxyConfig, account: Target, linking: Li
   const { provider } = account
   const spoken = Object.keys(provider.speaks)[0] as string
   // Clients of the dialect may send their key in this query parameter; otherwise it is the provider's own.
-  const isRead = (place: string): boolean => plan.routes.some(({ dialect, auth }) => dialect === spoken && auth.includes(place))
-  const auth = Object.keys(keyLocations).filter(place => {
-    const { header, query, beside } = keyLocations[place] as (typeof keyLocations)[string]
-    return beside ? upstream.isCallers : header !== undefined || (query !== undefined && isRead(place))
+  const isRead = (location: string): boolean => plan.routes.some(({ dialect, auth }) => dialect === spoken && auth.includes(location))
+  const auth = Object.keys(keyLocations).filter(location => {
+    const { header, query, beside } = keyLocations[location] as (typeof keyLocations)[string]
+    return beside ? upstream.isCallers : header !== undefined || (query !== undefined && isRead(location))
   })
-  const beside = auth.filter(place => keyLocations[place]?.beside)
+  const beside = auth.filter(location => keyLocations[location]?.beside)
   return {
     name,
     methods: [],
     paths: [`${config.path}/*`],
-    auth: [...beside, ...auth.filter(place => !beside.includes(place))],
+    auth: [...beside, ...auth.filter(location => !beside.includes(location))],
     beside: beside.length,
     dialect: config.dialect,
     errors: plan.dialects[config.dialect] as Dialect,
@@ -84,8 +84,8 @@ function proxyOf(
   }
   const held = heldHeaders(provider, upstream)
   const headers = pairsOf(bound.headers)
-  const places = Object.values(plan.keyLocations).flatMap(({ header }) => header ?? [])
-  const drops = new Set([...places, ...held])
+  const keyHeaders = Object.values(plan.keyLocations).flatMap(({ header }) => header ?? [])
+  const drops = new Set([...keyHeaders, ...held])
   const member = provider.credential.query
   const sent = secret !== undefined && member !== undefined ? new URLSearchParams({ [member]: secret }).toString() : undefined
   return {
@@ -95,7 +95,7 @@ function proxyOf(
     groups: new Set(config.groups),
     dropsHeader: name => drops.has(name) || STAYS.test(name),
     dropsQuery: new Set([
-      ...auth.flatMap(place => plan.keyLocations[place]?.query ?? []),
+      ...auth.flatMap(location => plan.keyLocations[location]?.query ?? []),
       ...(sent === undefined ? [] : [member as string]),
     ]),
     fixed: headers.filter(([name]) => held.has(name)),

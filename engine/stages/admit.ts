@@ -43,7 +43,7 @@ function keyOf(text: string, snapshot: Snapshot): Key | undefined | Promise<Key 
 }
 
 function describe(route: Route, snapshot: Snapshot): string {
-  const place = snapshot.plan.keyLocations[route.auth[0] as string]
-  if (place?.header !== undefined) return `the ${place.header} header${place.prefix ? ` as "${place.prefix}<key>"` : ''}`
-  return place?.query !== undefined ? `the ${place.query} query parameter` : 'the WebSocket subprotocol list'
+  const location = snapshot.plan.keyLocations[route.auth[0] as string]
+  if (location?.header !== undefined) return `the ${location.header} header${location.prefix ? ` as "${location.prefix}<key>"` : ''}`
+  return location?.query !== undefined ? `the ${location.query} query parameter` : 'the WebSocket subprotocol list'
 }

@@ -1,4 +1,4 @@
-// The caller's own credential for a provider: read from the places of the route's keys, and sent only to the upstream that
+// The caller's own credential for a provider: read from the locations of the route's keys, and sent only to the upstream that
 // wants it.
 
 import { GatewayError } from '../core/errors.js'
@@ -23,12 +23,12 @@ export function callersCredential({ binding, route, exchange, snapshot }: Attemp
   for (const name of key === undefined ? [] : route.auth.slice(route.beside)) {
     const text = presentedKey([name], keyLocations, headers, query)
     if (text === undefined || text === key) continue
-    const place = keyLocations[name]?.header
-    // A provider of the caller's dialect accepts every place that its clients use.
-    if (place !== undefined && !binding.mapping) return { header: place, value: headers[place] as string, text }
+    const own = keyLocations[name]?.header
+    // A provider of the caller's dialect accepts every header that its clients use.
+    if (own !== undefined && !binding.mapping) return { header: own, value: headers[own] as string, text }
     const { header, prefix = '' } = binding.target.provider.credential as Credential & { header: string }
     return { header: header.toLowerCase(), value: prefix + text, text }
   }
-  const places = beside.map(name => keyLocations[name]?.header).join(' or ')
-  throw new GatewayError('authentication', `This model needs your own credential for its provider. Send the API key in ${places} then.`)
+  const names = beside.map(name => keyLocations[name]?.header).join(' or ')
+  throw new GatewayError('authentication', `This model needs your own credential for its provider. Send the API key in ${names} then.`)
 }

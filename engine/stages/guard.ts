@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
-import type { Body, Dialect, Json, TextPlaces } from '../plan.js'
+import type { Body, Dialect, Json, TextPaths } from '../plan.js'
 import type { Moment } from '../snapshot/config.js'
 import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, LinkedScope, Route, Snapshot } from '../snapshot/model.js'
 import type { FormTexts } from '../wire/form.js'
@@ -145,7 +145,7 @@ function isJsonObject(frame: Buffer): boolean {
 }
 
 /** The bytes of an object with its texts as patterns leave them. Throws where something may not pass. */
-function redacted(bytes: Buffer, paths: TextPlaces['request'], repeats: TextPlaces['repeats'], redactor: Redactor): Buffer {
+function redacted(bytes: Buffer, paths: TextPaths['request'], repeats: TextPaths['repeats'], redactor: Redactor): Buffer {
   const body = JSON.parse(bytes.toString('utf8')) as Json
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return bytes
   const names = new Set<string>()

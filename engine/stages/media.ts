@@ -21,7 +21,7 @@ export function refusalOf(rules: readonly MediaRule[], input: Input): GatewayErr
   return undefined
 }
 
-/** Why the model does not take what a body holds at a place. */
+/** Why the model does not take what a member of a body holds. */
 function reasonIn({ each, trait, isNone, kinds, most, bytes }: MediaRule, body: Body): string | undefined {
   const found = each(body)
   if (found === undefined || found === null) return undefined

@@ -3,7 +3,7 @@
 
 import { asGatewayError, GatewayError } from '../../core/errors.js'
 import type { Sink } from '../../core/exchange.js'
-import type { Json, TextPlaces } from '../../plan.js'
+import type { Json, TextPaths } from '../../plan.js'
 import { beginsAsJson, eachText, emptyAt, type Holder } from '../../wire/json/texts.js'
 import { blocked, CONTEXT, type Masked, type Redactor } from '../redactor.js'
 import { forEachEvent } from './raw-events.js'
@@ -19,7 +19,7 @@ const LONGEST_LIST = 32 * 1024 * 1024
 interface Channel {
   /** What tells it apart from others at the same path. */
   by: string
-  /** What is kept of it, and the place of its first character. */
+  /** What is kept of it, and the offset of its first character. */
   kept: string
   base: number
   total: number
@@ -70,7 +70,7 @@ export class SlidingSink implements Sink {
   /** @param fail ends the exchange with the error that the client gets, which `end` then passes */
   constructor(
     private readonly own: Sink,
-    private readonly texts: TextPlaces,
+    private readonly texts: TextPaths,
     private readonly redactor: Redactor,
     private readonly written: Written,
     private readonly fail: (error: GatewayError) => void,
@@ -307,8 +307,8 @@ function isInsideText(channel: Channel, { start, end }: Masked): boolean {
   return true
 }
 
-function lookUpTo(channel: Channel, place: number): void {
-  for (; channel.looked < place; channel.looked++) {
+function lookUpTo(channel: Channel, end: number): void {
+  for (; channel.looked < end; channel.looked++) {
     const character = channel.kept[channel.looked - channel.base]
     if (channel.isEscaped) channel.isEscaped = false
     else if (character === '\\') channel.isEscaped = channel.isInText
@@ -325,7 +325,7 @@ function withData(raw: string, data: string, json: string): string {
   return [...lines, `data: ${json}`, '', ''].join('\n')
 }
 
-function isExcepted(event: Json, { except }: TextPlaces): boolean {
+function isExcepted(event: Json, { except }: TextPaths): boolean {
   if (except === undefined) return false
   for (const member in except) if (except[member]?.includes((event as Record<string, Json>)[member] as string)) return true
   return false

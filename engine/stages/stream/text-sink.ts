@@ -42,7 +42,7 @@ export class TextSink implements Sink {
     this.own.onDrain(resume)
   }
 
-  /** The text up to a place, as the client may have it. */
+  /** The text up to an offset, as the client may have it. */
   private decide(to: number): string {
     if (this.isBroken) return ''
     const { kept, redactor } = this

@@ -1,14 +1,14 @@
 // Searches bytes for markers: texts of which one is in the bytes if something is to be noticed there.
 
-import { load, placeOf, scanner, WINDOW } from './scanner.js'
+import { addressOf, load, scanner, WINDOW } from './scanner.js'
 
 /**
  * Whether bytes hold any of some texts. Call it with the same list each time. `Buffer.includes` takes ten times as long when
  * the first letter of a text is frequent, as a quote is.
  */
 export function holdsAny(bytes: Buffer, markers: readonly string[]): boolean {
-  const place = bytes.length <= WINDOW ? placeOf(markers) : undefined
-  return place === undefined ? markers.some(marker => bytes.includes(marker)) : scanner.holdsAny(load(bytes), place) === 1
+  const address = bytes.length <= WINDOW ? addressOf(markers) : undefined
+  return address === undefined ? markers.some(marker => bytes.includes(marker)) : scanner.holdsAny(load(bytes), address) === 1
 }
 
 /**
@@ -16,6 +16,6 @@ export function holdsAny(bytes: Buffer, markers: readonly string[]): boolean {
  * too long for the search. Call it with the same list each time.
  */
 export function onlyOffset(bytes: Buffer, markers: readonly string[]): number {
-  const place = bytes.length <= WINDOW ? placeOf(markers) : undefined
-  return place === undefined ? -1 : scanner.only(load(bytes), place)
+  const address = bytes.length <= WINDOW ? addressOf(markers) : undefined
+  return address === undefined ? -1 : scanner.only(load(bytes), address)
 }

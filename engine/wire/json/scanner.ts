@@ -7,8 +7,8 @@ export const WINDOW = 1024 * 1024
 /** Zero bytes behind a text, which end a string that was cut off. */
 const MARGIN = 64
 /** Where the scanner writes the places of members, behind the text, and of how many: two numbers for each. */
-export const PLACES = WINDOW + MARGIN
-export const MOST_PLACES = 32
+export const SPANS = WINDOW + MARGIN
+export const MOST_SPANS = 32
 
 interface Scanner {
   memory: { buffer: ArrayBuffer }
@@ -39,26 +39,26 @@ export function load(bytes: Uint8Array): number {
 }
 
 /** The place of a member's value, as the scanner has noted it: offsets; a start of -1 if there is no such member. */
-export function placeAt(index: number): { start: number; end: number } {
-  return { start: memory.readInt32LE(PLACES + index * 8), end: memory.readInt32LE(PLACES + index * 8 + 4) }
+export function spanAt(index: number): { start: number; end: number } {
+  return { start: memory.readInt32LE(SPANS + index * 8), end: memory.readInt32LE(SPANS + index * 8 + 4) }
 }
 
 /** Where lists of markers are in the scanner's memory, behind the text; undefined: there was no room. */
-const places = new WeakMap<readonly string[], number | undefined>()
+const addresses = new WeakMap<readonly string[], number | undefined>()
 /** The same by content: a reload brings the same lists again. */
-const placesOfTexts = new Map<string, number>()
-let free = PLACES + MOST_PLACES * 8
+const addressesOfTexts = new Map<string, number>()
+let free = SPANS + MOST_SPANS * 8
 
 /** Where the scanner has a list of markers; undefined if there is no room for it. */
-export function placeOf(markers: readonly string[]): number | undefined {
-  if (!places.has(markers)) places.set(markers, placed(markers))
-  return places.get(markers)
+export function addressOf(markers: readonly string[]): number | undefined {
+  if (!addresses.has(markers)) addresses.set(markers, written(markers))
+  return addresses.get(markers)
 }
 
 /** Each marker is written behind its length; a length of 0 ends the list. */
-function placed(markers: readonly string[]): number | undefined {
+function written(markers: readonly string[]): number | undefined {
   const key = JSON.stringify(markers)
-  const known = placesOfTexts.get(key)
+  const known = addressesOfTexts.get(key)
   if (known !== undefined) return known
   const start = free
   const end = markers.reduce((at, marker) => at + 4 + Buffer.byteLength(marker), start) + 4
@@ -70,6 +70,6 @@ function placed(markers: readonly string[]): number | undefined {
   }
   memory.writeInt32LE(0, at)
   free = end
-  placesOfTexts.set(key, start)
+  addressesOfTexts.set(key, start)
   return start
 }

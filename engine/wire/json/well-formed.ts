@@ -2,15 +2,15 @@
 // scans their structure without allocating anything. If the scan is not sure, the caller has to parse.
 
 import { isSpace } from './scan.js'
-import { load, MOST_PLACES, PLACES, placeAt, placeOf, scanner, WINDOW } from './scanner.js'
+import { addressOf, load, MOST_SPANS, SPANS, scanner, spanAt, WINDOW } from './scanner.js'
 
 /**
  * Whether the data of every event in a block of whole events is surely JSON, and no marker is in the block. Call it with the
  * same list of markers each time.
  */
 export function areSurelyEvents(block: Buffer, markers: readonly string[]): boolean {
-  const place = placeOf(markers)
-  return place !== undefined && block.length <= WINDOW && scanner.events(load(block), place) === 1
+  const address = addressOf(markers)
+  return address !== undefined && block.length <= WINDOW && scanner.events(load(block), address) === 1
 }
 
 /**
@@ -22,7 +22,7 @@ export function surelyMembers(bytes: Buffer, names: readonly string[], parsed = 
   if (!isObject(bytes) || !isSurelyJson(bytes, quoted(names))) return undefined
   const found: Record<string, unknown> = {}
   for (let index = 0; index < names.length; index++) {
-    const { start, end } = placeAt(index)
+    const { start, end } = spanAt(index)
     if (start >= 0) found[names[index] as string] = index >= parsed || JSON.parse(bytes.toString('utf8', start, end))
   }
   return found
@@ -30,9 +30,9 @@ export function surelyMembers(bytes: Buffer, names: readonly string[], parsed = 
 
 /** Whether bytes are surely one JSON text. Notes the places of the members with some names, written as in JSON. */
 export function isSurelyJson(bytes: Buffer, names: readonly string[] = NONE): boolean {
-  const list = names.length > MOST_PLACES ? undefined : placeOf(names)
+  const list = names.length > MOST_SPANS ? undefined : addressOf(names)
   if (list === undefined) return false
-  scanner.begin(list, PLACES)
+  scanner.begin(list, SPANS)
   for (let from = 0; from < bytes.length; ) {
     const isLast = bytes.length - from <= WINDOW
     const length = load(isLast && from === 0 ? bytes : bytes.subarray(from, from + WINDOW))
