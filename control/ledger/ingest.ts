@@ -21,8 +21,8 @@ const MOST_WAITING = 8_192
 const SLOW = 50
 /** Milliseconds between attempts while the store is unreachable. */
 const AGAIN = 500
-/** The same for exchanges under way, whose worker may be gone soon. */
-const NOTE_AGAIN = 50
+/** The same until the store has been opened: an attempt costs nothing then, and a worker may be gone soon. */
+const UNOPENED_AGAIN = 50
 /** Milliseconds of silence after which an instance counts as ended. */
 export const INSTANCE_GONE = 600_000
 
@@ -71,7 +71,7 @@ export class Ingest {
 
   /** Takes records; true once they are safe, false if there is no room for them. */
   add(records: readonly ExchangeRecord[]): Promise<boolean> {
-    if (this.unnoted.size > 0) for (const { id } of records) this.unnoted.delete(id)
+    this.supersede(records)
     if (this.waiting >= MOST_WAITING) return Promise.resolve(this.options.spool.add(records) !== undefined)
     this.oldest ??= Date.now()
     this.waiting += records.length
@@ -175,6 +175,7 @@ export class Ingest {
   /** Notes exchanges that last longer than most. Workers report them rarely, so what cannot be noted now is kept for later. */
   async open(worker: string, records: readonly ExchangeRecord[]): Promise<void> {
     const { keeper } = this.options
+    this.supersede(records)
     try {
       const store = keeper.get()
       // The cost so far, which is charged to its budgets if the exchange is lost.
@@ -193,10 +194,16 @@ export class Ingest {
         .execute()
     } catch (error) {
       // A store that has not been opened yet is not out of order.
-      if (!(error instanceof StoreUnreachable)) keeper.failed(error)
+      const isUnopened = error instanceof StoreUnreachable
+      if (!isUnopened) keeper.failed(error)
       for (const record of records) if (this.unnoted.size < MOST_WAITING) this.unnoted.set(record.id, { worker, record })
-      if (!this.isClosed) this.noting ??= setTimeout(() => this.noteAgain(), NOTE_AGAIN)
+      if (!this.isClosed) this.noting ??= setTimeout(() => this.noteAgain(), isUnopened ? UNOPENED_AGAIN : AGAIN)
     }
+  }
+
+  /** Drops the reports of exchanges of which something newer is known. */
+  private supersede(records: readonly ExchangeRecord[]): void {
+    if (this.unnoted.size > 0) for (const { id } of records) this.unnoted.delete(id)
   }
 
   private noteAgain(): void {

@@ -6,7 +6,6 @@
 // (uNetworking/uWebSockets#1928; #1929 repairs it, but no build for Node 20 has it). A `cork` inside the cork of another
 // socket does nothing by itself. So the gateway opens a spare socket to itself and uses its cork.
 
-import './head-size.js'
 import uws, { type WebSocket as ServerSocket, type us_listen_socket } from 'uWebSockets.js'
 import { WebSocket } from 'ws'
 

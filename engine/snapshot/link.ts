@@ -236,7 +236,7 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking, o
     facts,
     ...(maxOutput !== undefined && { maxOutput }),
     isPlain,
-    ...(isPlain && isOne(targets) && { only: targets }),
+    ...(isPlain && isSingle(targets) && { single: targets }),
     choose,
     isHidden: config.isHidden === true,
     ...(sticky && { sticky: { by: compiled(sticky.by, linking.expressions), store: linking.balance.sticky(of, sticky.lasts) } }),
@@ -246,7 +246,7 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking, o
   }
 }
 
-function isOne(targets: readonly Target[]): targets is readonly [Target] {
+function isSingle(targets: readonly Target[]): targets is readonly [Target] {
   return targets.length === 1 && (targets[0] as Target).weight > 0
 }
 

@@ -307,7 +307,7 @@ export interface Model {
   /** Only priorities, weights and health decide the order of targets. */
   isPlain: boolean
   /** Its only target, if no rule decides whether that serves a request. */
-  only?: readonly [Target]
+  single?: readonly [Target]
   choose: Choosing
   sticky?: { by: Expression; store: Sticky }
   mirror?: Mirror

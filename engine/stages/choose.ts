@@ -97,7 +97,7 @@ export function chooseModel(
     })
   }
   checkCaps(route, input, model)
-  if (model.only) return { model, bindings: bindingsOf(model.only, route) }
+  if (model.single) return { model, bindings: bindingsOf(model.single, route) }
   if (model.isPlain) return { model, bindings: bindingsOf(byWeight(model.targets), route) }
   const { targets, stick } = byRules(model, route, input, key, exchange)
   return { model, bindings: bindingsOf(targets, route), ...(stick && { stick }) }

@@ -154,3 +154,9 @@ export function bytesOf(path: string, headers: Record<string, string>, body = ''
 }
 
 export const statusesIn = (text: string): number[] => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
+
+/** Files beside gateway.yaml: a provider that speaks responses alone, so that all other clients are translated. */
+export const ONLY_RESPONSES = {
+  'providers/only_responses.yaml':
+    'title: Responses alone\nbase: http://127.0.0.1:9\ncredential: { header: authorization }\nspeaks: { responses: /v1/responses }\n',
+}

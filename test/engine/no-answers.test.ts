@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest'
 import { startGateway } from '../harness.js'
 import { dialects } from './dialects.js'
-import { ask, closing, requestLines, setUp } from './fake-upstreams.js'
+import { ask, closing, ONLY_RESPONSES, requestLines, setUp } from './fake-upstreams.js'
 import { json, startUpstream } from './upstream.js'
 
 /** Bodies that nothing was said with, by the dialect whose they are. */
@@ -119,11 +119,6 @@ const NEVER_SAID: Readonly<Record<string, Record<string, unknown>[]>> = {
     { ...dialects.responses.answer, status: 'in_progress' },
     { ...dialects.responses.answer, status: 'queued', output: [] },
   ],
-}
-
-const ONLY_RESPONSES = {
-  'providers/only_responses.yaml':
-    'title: Responses alone\nbase: http://127.0.0.1:9\ncredential: { header: authorization }\nspeaks: { responses: /v1/responses }\n',
 }
 
 describe.concurrent.each(Object.keys(NEVER_SAID))('translated from %s', name => {

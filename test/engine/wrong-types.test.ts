@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest'
 import { startGateway } from '../harness.js'
 import { type Dialect, dialects, lastEvent, type Pair } from './dialects.js'
-import { ask, closing, requestLines, setUp, setUpPair } from './fake-upstreams.js'
+import { ask, closing, ONLY_RESPONSES, requestLines, setUp, setUpPair } from './fake-upstreams.js'
 import { json, startUpstream, stream } from './upstream.js'
 
 /** Every pair that is translated, by a provider that prefers its dialect. */
@@ -256,11 +256,6 @@ const EMPTY_LISTS: Record<string, (answer: string) => string[]> = {
     answer.replace(/"annotations":\[.*?\]/, '"annotations":null'),
     answer.replace(/"summary":\[.*?\]/, '"summary":null'),
   ],
-}
-
-const ONLY_RESPONSES = {
-  'providers/only_responses.yaml':
-    'title: Responses alone\nbase: http://127.0.0.1:9\ncredential: { header: authorization }\nspeaks: { responses: /v1/responses }\n',
 }
 
 describe.concurrent.each(Object.keys(RICH))('all that %s can answer', name => {
