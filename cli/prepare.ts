@@ -10,6 +10,7 @@ import { compileExpressions } from './config/expressions.js'
 import { documentsOf } from './documents.js'
 import { importPlan, loadPlan, locatePlan } from './plan.js'
 import { openState, type State } from './state/state.js'
+import type { Watch } from './watch.js'
 
 /** A valid configuration, as processes exchange it: the address of its plan's module, and its folder. */
 export type Good = Loaded & { plan: string; folder: string }
@@ -29,6 +30,20 @@ export async function read(config: string, isServing = false, options: ReadOptio
     throw new DataError([...error.findings, ...(await findingsWithoutOverlay(config, options))])
   })
   return { ...(await loadConfig(config, await importPlan(address), config, options)), plan: address, folder: dirname(resolve(config)) }
+}
+
+/**
+ * The same for files that may be written meanwhile. The overlay is read before gateway.yaml, so that they can be of two
+ * moments and contradict each other: what changed while it was read is read again before it is refused.
+ */
+export async function readWatched(config: string, watch: Watch, isServing = false): Promise<Good> {
+  for (;;) {
+    try {
+      return await read(config, isServing)
+    } catch (error) {
+      if (!(error instanceof DataError) || !watch.hasChanged()) throw error
+    }
+  }
 }
 
 /** Rules about names and facts that an overlay may add. */

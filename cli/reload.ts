@@ -7,7 +7,7 @@ import { DataError } from '../codegen/read/findings.js'
 import type { Settings } from './config/config.js'
 import type { StoreSettings } from './config/store-settings.js'
 import { keepPlan } from './plan.js'
-import { type Good, read } from './prepare.js'
+import { type Good, readWatched } from './prepare.js'
 import type { Watch } from './watch.js'
 
 /** Milliseconds between marks that the plan is in use. */
@@ -26,7 +26,7 @@ export function reloadOnChange(watch: Watch, config: string, first: Good, log: L
   let { plan } = first
   const reload = async (): Promise<void> => {
     try {
-      const good = await read(config, true)
+      const good = await readWatched(config, watch, true)
       await take(good)
       plan = good.plan
       reloaded(true)

@@ -16,7 +16,7 @@ import { type Gateway, run } from './gateway.js'
 import { HOME } from './home.js'
 import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
-import { type Good, prepareFrom, read } from './prepare.js'
+import { type Good, prepareFrom, read, readWatched } from './prepare.js'
 import { reloadOnChange } from './reload.js'
 import { openState } from './state/state.js'
 import { type FromWorker, onStop, onSupervisorConfig, supervise, supervisorConfig } from './supervise.js'
@@ -43,7 +43,7 @@ export async function start(options: StartOptions): Promise<void> {
   let good: Good
   try {
     // A worker serves the configuration that its supervisor has read.
-    good = (options.worker === undefined ? undefined : await supervisorConfig()) ?? (await read(config))
+    good = watch !== undefined ? await readWatched(config, watch) : ((await supervisorConfig()) ?? (await read(config)))
   } catch (error) {
     if (!(error instanceof DataError)) throw error
     console.error(error.message)

@@ -10,6 +10,11 @@ import { FOLDERS, filesOf } from './overlay/inputs.js'
 export interface Watch {
   /** Calls `changed` after a change, and once more if something changed while it ran; never twice at once. */
   begin(changed: () => Promise<void>): void
+  /**
+   * Whether something changed since the watch began, since the present call of `changed`, or since this was last asked. What
+   * is there now counts as taken.
+   */
+  hasChanged(): boolean
   close(): void
 }
 
@@ -95,6 +100,11 @@ export function watchConfig(config: string): Watch {
     begin(run) {
       changed = run
       soon()
+    },
+    hasChanged() {
+      if (stateOf(pathsOf(config, secrets)) === taken) return false
+      follow()
+      return true
     },
     close() {
       isClosed = true

@@ -21,6 +21,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import type * as StoreModule from '../../cli/overlay/store.js'
+import { sleep } from '../polling.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const main = join(root, 'dist', 'cli', 'main.js')
@@ -123,6 +124,21 @@ describe('an overlay that changes', () => {
       await expect.poll(async () => [await versionAt(url), await versionAt(url), await versionAt(url)]).toEqual([4, 4, 4])
       // Each version was compiled once, by one process.
       expect(plansIn(home)).toHaveLength(3)
+    })
+
+  for (const workers of ['1', '2'])
+    test(`while it is read first is read again, with ${workers === '1' ? 'one process' : 'two processes'}`, async () => {
+      const { write, config, home } = place()
+      write('routes/v.yaml', route(1))
+      const { url, errors } = run(home, ['start', '--config', config, '--workers', workers])
+      // The overlay is compiled, and gateway.yaml is not yet read. A plan that has no such provider, and a file that names it,
+      // never were one configuration.
+      const plans = join(home, '.cache/sluice/overlays/plans')
+      while (!existsSync(plans) || readdirSync(plans).length === 0) await sleep(1)
+      write('providers/late.yaml', 'extends: openai\nbase: http://127.0.0.1:1\n')
+      write('gateway.yaml', 'listen: 127.0.0.1:0\nupstreams: { u: { provider: late, secret: none, models: [m] } }\n')
+      expect(await versionAt(await url)).toBe(1)
+      expect(errors()).toBe('')
     })
 
   test('as Kubernetes changes a volume, by another link, takes effect with its secrets', async () => {
