@@ -18,9 +18,9 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/temporary.ts',
     // For machines that are busy with something else: what is asserted about time stands in the tests themselves.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: 60_000, interval: 20 } },
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 180_000, interval: 20 } },
     // Many files wait for sockets and processes: a third one keeps two cores busy meanwhile.
     maxWorkers: 3,
     // What takes long does not begin last, when the other workers have nothing left.

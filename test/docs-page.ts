@@ -24,7 +24,7 @@ export function blocksOf(page: string): Block[] {
 }
 
 /** Milliseconds for a command. Less than for a test, so that the test can report the command's output. */
-const LONGEST = 120_000
+const LONGEST = 300_000
 
 /** One bash for a page, so that exported variables and background processes stay. It ends at the first command that fails. */
 export class Shell {
@@ -79,7 +79,7 @@ export class Shell {
   async runUntilGood(commands: string): Promise<string> {
     const quoted = `'${commands.trim().replaceAll("'", `'\\''`)}'`
     return this.run(
-      `UNTIL=$((SECONDS + 90)); until SAID=$(eval ${quoted} 2>&1); do [ $SECONDS -lt $UNTIL ] || break; sleep 0.2; done; echo "$SAID"; eval ${quoted} >/dev/null`,
+      `UNTIL=$((SECONDS + 240)); until SAID=$(eval ${quoted} 2>&1); do [ $SECONDS -lt $UNTIL ] || break; sleep 0.2; done; echo "$SAID"; eval ${quoted} >/dev/null`,
     )
   }
 

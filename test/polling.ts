@@ -1,7 +1,7 @@
 // Waits for a condition instead of a time.
 
 /** How long what has to come may take, on a machine that is busy with something else: milliseconds. */
-export const PATIENCE = 60_000
+export const PATIENCE = 180_000
 /** How often it is looked at: milliseconds. */
 const LOOK = 10
 

@@ -43,7 +43,7 @@ export function hashOverlay(overlay: string): string {
 /** The YAML files of an overlay, sorted. Other files, and the cases of mappings, are skipped. */
 export function filesOf(overlay: string, findings: Finding[] = []): string[] {
   const found: string[] = []
-  // The deepest file is schemas/<dialect>/request.yaml.
+  // The deepest file is schemas/<dialect>/client/request.yaml.
   const visit = (folder: string, depth: number): void => {
     try {
       for (const name of readdirSync(folder).sort()) {
@@ -51,7 +51,7 @@ export function filesOf(overlay: string, findings: Finding[] = []): string[] {
         if (name.startsWith('.') || name === 'cases') continue
         const path = join(folder, name)
         if (name.endsWith('.yaml')) found.push(path)
-        else if (depth < 2 && isFolder(path)) visit(path, depth + 1)
+        else if (depth < 3 && isFolder(path)) visit(path, depth + 1)
       }
     } catch (error) {
       findings.push(unreadable(folder, error))

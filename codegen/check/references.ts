@@ -73,11 +73,14 @@ export function checkProject(project: Project): void {
         })
     }
   }
-  for (const mapping of project.mappings.values()) {
-    const { name, data, document } = mapping
-    data.uses?.forEach((part, index) => {
+  const checkUses = (document: YamlDocument): void => {
+    for (const [index, part] of ((document.value as { uses?: string[] }).uses ?? []).entries())
       if (!project.parts.has(part)) unknown(document, ['uses', index], 'part', part, project.parts.keys())
-    })
+  }
+  for (const { document } of project.parts.values()) checkUses(document)
+  for (const mapping of project.mappings.values()) {
+    const { name, document } = mapping
+    checkUses(document)
     checkFunctions(mapping, project)
     if (!project.settled.has(document)) checkSteps(mapping, project)
     const [from, to] = name.split('-to-')

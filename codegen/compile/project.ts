@@ -5,6 +5,7 @@ import type { CatalogueEntry } from '../../engine/plan.js'
 import type { ComposedLedger, Field } from '../check/ledger.js'
 import { checkPrices } from '../check/prices.js'
 import { DataError } from '../read/findings.js'
+import { isOfHalf, withUsed } from '../read/parts.js'
 import type { Project } from '../read/project.js'
 import { loosened, type SchemaSet } from '../read/schemas.js'
 import type { YamlDocument } from '../read/yaml.js'
@@ -98,10 +99,16 @@ function checkUncalled(project: Project): void {
   const { findings, library, mappings, parts } = project
   const isNew = newIn(project)
   new Module(findings, library).checkAll([...library].filter(([, source]) => isNew(source)).map(([name]) => name))
+  const ofHalves = new Set(withUsed([...parts.keys()].filter(isOfHalf), parts))
   for (const [name, part] of parts) {
     if (!isNew(part)) continue
     const users = [...mappings.values()].filter(({ data }) => data.uses?.includes(name))
-    const user = users[0] ?? { data: { uses: [name], define: {}, tables: part.data.tables ?? {} }, document: part.document }
+    // A half calls functions of the other one: without a mapping, nothing is known of them.
+    if (users.length === 0 && ofHalves.has(name)) continue
+    const user = users[0] ?? {
+      data: { uses: withUsed([name], parts), define: {}, tables: part.data.tables ?? {} },
+      document: part.document,
+    }
     const tables = Object.assign({}, ...users.map(({ data }) => data.tables), user.data.tables) as typeof user.data.tables
     new Module(findings, libraryFor(user, project), tablesOf(tables)).checkAll(Object.keys(part.data.functions))
   }

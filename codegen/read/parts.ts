@@ -1,5 +1,5 @@
-// Merges a mapping with the library parts that it uses: beside functions a part may have tables, steps of the stream, and
-// rules of fields.
+// Merges a mapping with the parts that it uses: those of the library that it names, and the halves of its two dialects. A
+// part may have functions, tables, steps of the stream, rules of fields, and expressions for mappings that have none.
 
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import type { Finding } from './findings.js'
@@ -12,16 +12,62 @@ interface Said<Data> {
   document: YamlDocument
 }
 
+/** The half of a dialect: as the client's, or as the provider's. It is a folder beside the dialect's format. */
+export type Half = 'client' | 'provider'
+
+export const HALVES: readonly Half[] = ['client', 'provider']
+
+/** The name of a file of a half. */
+export function halfName(dialect: string, half: Half, file = ''): string {
+  return `${dialect}/${half}/${file}`
+}
+
+/** Whether a part is a file of a half, and not of the library. */
+export function isOfHalf(name: string): boolean {
+  return name.includes('/')
+}
+
 /**
- * The data of a mapping with that of its parts: their tables and field rules are added to its own. A mapping's rule for a
- * field overrides a part's. Two definitions of a table, or two parts' rules for one field, are a finding.
+ * The names of the parts of a mapping: of the halves of its dialects, if both have one, and of those that it names itself.
+ */
+export function usesOf(
+  { from, to }: { from: string; to: string },
+  own: readonly string[],
+  parts: ReadonlyMap<string, Said<LibraryData>>,
+): string[] {
+  const halves = [halfName(from, 'client'), halfName(to, 'provider')].map(half => [...parts.keys()].filter(name => name.startsWith(half)))
+  return withUsed([...(halves.every(half => half.length > 0) ? halves.flat() : []), ...own], parts)
+}
+
+/** The names of parts, each after those that it uses. */
+export function withUsed(names: readonly string[], parts: ReadonlyMap<string, Said<LibraryData>>): string[] {
+  const found = new Set<string>()
+  const seen = new Set<string>()
+  const visit = (name: string): void => {
+    if (seen.has(name)) return
+    seen.add(name)
+    for (const used of parts.get(name)?.data.uses ?? []) visit(used)
+    found.add(name)
+  }
+  for (const name of names) visit(name)
+  return [...found]
+}
+
+/** The expressions that a mapping takes from its parts if it has none itself. */
+const EXPRESSIONS = ['carry', 'request', 'failure', 'response'] as const
+
+/**
+ * The data of a mapping with that of its parts, whose names `uses` lists: their tables and field rules are added to its own.
+ * A mapping's rule for a field overrides a part's, and so do its expressions. Two definitions of a table, or two parts' rules
+ * for one field, are a finding.
  */
 export function withParts(
-  { data, document }: Said<MappingData>,
+  { data: own, document }: Said<MappingData>,
   parts: ReadonlyMap<string, Said<LibraryData>>,
   findings: Finding[],
 ): MappingData {
-  const used = (data.uses ?? []).flatMap((name, index) => ({ part: parts.get(name)?.data, index }))
+  const used = (own.uses ?? []).flatMap((name, index) => ({ part: parts.get(name)?.data, index }))
+  const data = { ...own }
   const tables: MappingData['tables'] = { ...data.tables }
   const rules = { dropped: new Map<string, Rule>(), refused: new Map<string, Rule>() }
   const twiceAt = (index: number, what: string, name: string): Finding => ({
@@ -36,6 +82,11 @@ export function withParts(
       if (Object.hasOwn(tables, name)) twice('the table', name)
       else tables[name] = table
     }
+    for (const name of EXPRESSIONS) {
+      if (part?.[name] === undefined || own[name] !== undefined) continue
+      if (data[name] !== undefined) twice('the expression', name)
+      else data[name] = part[name]
+    }
     for (const kind of KINDS) {
       for (const [path, rule] of Object.entries(part?.fields?.[kind] ?? {})) {
         if (rules[kind].has(path)) twice('a rule for', path)
@@ -43,10 +94,13 @@ export function withParts(
       }
     }
   }
+  const isTold = used.some(({ part }) => (part?.stream?.steps.length ?? 0) > 0)
+  const isWritten = used.some(({ part }) => Object.keys(part?.stream?.writes ?? {}).length > 0)
+  const ownStream = own.stream ?? (isTold && isWritten ? NO_STEPS : undefined)
   const stream =
-    data.stream &&
+    ownStream &&
     withSteps(
-      data.stream,
+      ownStream,
       used.map(({ part, index }) => ({ stream: part?.stream, index })),
       (index, what, name) => findings.push(twiceAt(index, what, name)),
     )
@@ -85,6 +139,7 @@ function withSteps(
   const writes: Record<string, Step[]> = {}
   let { hold } = own
   for (const { stream, index } of parts) {
+    if (own.alone && (stream?.steps.length ?? 0) > 0) continue
     for (const [name, value] of Object.entries(stream?.state ?? {})) {
       if (Object.hasOwn(state, name) || Object.hasOwn(own.state, name)) twice(index, 'the member of the state', name)
       else state[name] = value
@@ -99,7 +154,7 @@ function withSteps(
     }
     hold ??= stream?.hold
   }
-  const steps = [...parts.flatMap(({ stream }) => stream?.steps ?? []), ...own.steps]
+  const steps = [...(own.alone ? [] : parts.flatMap(({ stream }) => stream?.steps ?? [])), ...own.steps]
   return {
     ...own,
     state: { ...state, ...own.state },
@@ -118,14 +173,17 @@ export function sayingOf(
 ): Written {
   const [section, kind, key] = pointer
   const used = (data.uses ?? []).map(name => parts.get(name))
-  const own = document.value as {
+  const own = document.value as Partial<Record<(typeof EXPRESSIONS)[number], string>> & {
     fields?: Record<string, Record<string, unknown>>
-    stream?: { hold?: unknown; writes?: Writes; steps?: Step[] }
+    stream?: { alone?: boolean; hold?: unknown; writes?: Writes; steps?: Step[] }
   }
   if (section === 'fields' && own.fields?.[kind as string]?.[key as string] === undefined) {
     const part = used.find(one => one?.data.fields?.[kind as 'dropped']?.[key as string] !== undefined)
     return { document: part?.document ?? document, pointer }
   }
+  const expression = EXPRESSIONS.find(name => name === section)
+  if (expression !== undefined && own[expression] === undefined)
+    return { document: used.find(one => one?.data[expression] !== undefined)?.document ?? document, pointer }
   if (section === 'stream' && kind === 'hold' && own.stream?.hold === undefined)
     return { document: used.find(one => one?.data.stream?.hold)?.document ?? document, pointer }
   if (section === 'stream' && kind === 'let') {
@@ -140,7 +198,8 @@ export function sayingOf(
       const part = used.find(one => one?.data.stream?.writes?.[word] !== undefined)
       return part && { document: part.document, pointer: at, steps: part.data.stream?.writes[word] ?? [] }
     }
-    const files = used.flatMap(part => (part ? [{ document: part.document, steps: part.data.stream?.steps ?? [] }] : []))
+    const told = own.stream?.alone ? [] : used
+    const files = told.flatMap(part => (part ? [{ document: part.document, steps: part.data.stream?.steps ?? [] }] : []))
     let index = key as number
     for (const file of [...files, { document, steps: own.stream?.steps ?? [] }]) {
       const step = file.steps[index]
@@ -152,6 +211,10 @@ export function sayingOf(
 }
 
 type Stream = NonNullable<MappingData['stream']>
+
+/** The stream of a mapping that leaves it to its parts. */
+const NO_STEPS: Stream = { alone: false, state: {}, let: {}, writes: {}, steps: [] }
+
 type Step = Stream['steps'][number]
 
 type Rule = MappingData['fields']['dropped'][string]

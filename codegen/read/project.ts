@@ -2,7 +2,7 @@
 // operator's own folders) adds to an earlier one and replaces only files with `replaces: true`.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { CatalogueRelease } from '../../engine/plan.js'
 import type {
   CredentialsLocation,
@@ -18,7 +18,7 @@ import { display } from './display.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import { isLike, type Named, OF_FORMATS, OF_ROUTES, resolved } from './like.js'
-import { withNames, withParts } from './parts.js'
+import { HALVES, type Half, halfName, usesOf, withNames, withParts } from './parts.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'
@@ -88,7 +88,7 @@ export interface Project {
   keyLocationsFile: YamlDocument | undefined
   /** Functions that every expression may call. */
   library: Library
-  /** The library parts mappings/library/<part>.yaml, by name. */
+  /** The parts of mappings, by name: `<part>` of mappings/library, and `<dialect>/<half>/<part>` of schemas. */
   parts: Map<string, Entry<LibraryData>>
   configSchemas: Map<string, Schema>
   /** Documents that were checked and compiled before: the built-in ones, under an overlay. */
@@ -245,6 +245,7 @@ function readDialects(project: Project, folder: string): void {
     // Replacing a dialect replaces its schemas, too.
     const isReplaced = existsSync(formatPath) && /^replaces: *true/m.test(readFileSync(formatPath, 'utf8'))
     for (const file of listInside(join(folder, dialect))) {
+      if (isHalf(file)) readHalf(project, join(folder, dialect, file), dialect, file, isReplaced)
       if (!file.endsWith('.yaml')) continue
       if (!isName(project, dialect, /^[a-z][a-z0-9_]*$/, 'dialect', join(folder, dialect, file))) continue
       if (file === 'format.yaml') project.dialects.add(dialect)
@@ -267,6 +268,34 @@ function readDialects(project: Project, folder: string): void {
     add(project, project.formats, { name, data, document })
   }
   for (const { name } of own) takeSchemas(project, name, [])
+}
+
+/** The parts of a half of a dialect. One that a lower root has is complete: its mappings are made of it. */
+function readHalf(project: Project, folder: string, dialect: string, half: Half, isReplaced: boolean): void {
+  const lower = new Set(project.formats.has(dialect) && !isReplaced ? project.parts.keys() : [])
+  if (isReplaced) for (const name of [...project.parts.keys()]) if (name.startsWith(halfName(dialect, half))) project.parts.delete(name)
+  for (const file of listInside(folder)) {
+    const path = join(folder, file)
+    const name = basename(file, '.yaml')
+    if (!file.endsWith('.yaml') || !isName(project, name, PART, 'file of a half', path)) continue
+    if ([...lower].some(known => known.startsWith(halfName(dialect, half)))) {
+      const document = only(project, path)
+      if (document) exists(project, document, [], `the half ${dialect}/${half}`)
+    } else addPart(project, halfName(dialect, half, name), path)
+  }
+}
+
+/** Names of parts: the files of a half, and of mappings/library. */
+const PART = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
+
+function addPart(project: Project, name: string, path: string): void {
+  const document = only(project, path)
+  if (document && checkGrammar(project, 'library', document))
+    add(project, project.parts, { name, data: withNames(filled<LibraryData>(project, 'library', document)), document })
+}
+
+function isHalf(name: string): name is Half {
+  return HALVES.some(half => half === name)
 }
 
 /** Gives a dialect the missing schemas from the one that it is like. */
@@ -373,10 +402,7 @@ function readMappings(project: Project, folder: string): void {
   for (const file of list(parts)) {
     if (!file.endsWith('.yaml')) continue
     const name = basename(file, '.yaml')
-    if (!isName(project, name, /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/, 'part of the library', join(parts, file))) continue
-    const document = only(project, join(parts, file))
-    if (document && checkGrammar(project, 'library', document))
-      add(project, project.parts, { name, data: withNames(filled<LibraryData>(project, 'library', document)), document })
+    if (isName(project, name, PART, 'part of the library', join(parts, file))) addPart(project, name, join(parts, file))
   }
   for (const name of list(folder)) {
     if (name === 'library.yaml') {
@@ -395,7 +421,8 @@ function readMappings(project: Project, folder: string): void {
     if (!existsSync(path)) continue
     const document = only(project, path)
     if (!document || !checkGrammar(project, 'mapping', document)) continue
-    const own = { data: filled<MappingData>(project, 'mapping', document), document }
-    add(project, project.mappings, { name: basename(dirname(path)), document, data: withParts(own, project.parts, project.findings) })
+    const data = filled<MappingData>(project, 'mapping', document)
+    const own = { data: { ...data, uses: usesOf(sidesOf(name), data.uses ?? [], project.parts) }, document }
+    add(project, project.mappings, { name, document, data: withParts(own, project.parts, project.findings) })
   }
 }

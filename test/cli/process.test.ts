@@ -107,7 +107,7 @@ describe('sluice start', () => {
     terminal.stdout.on('data', part => {
       out += String(part)
     })
-    await expect.poll(() => out, { timeout: 20_000 }).toContain('Try it:')
+    await expect.poll(() => out).toContain('Try it:')
     await expect.poll(() => out).toContain(`"model":"sim"`)
     expect(out).toContain('\u001b[31mgrammar/unknown-key\u001b[0m')
     const [, line] = /(curl http:\S+\/v1\/chat\/completions .*)/.exec(out) as RegExpExecArray

@@ -3,7 +3,7 @@
 
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll } from 'vitest'
 import type * as Generate from '../../codegen/compile.js'
@@ -60,7 +60,9 @@ export function fixture(size: 'empty' | 'small' | 'unmapped' | 'all'): Fixture {
     unmapped: ['schemas', 'routes', 'providers', 'mappings/library.yaml'],
     all: ['schemas', 'routes', 'providers', 'mappings'],
   }
-  for (const name of copied[size]) cpSync(join(root, name), join(folder, name), { recursive: true })
+  const isHalf = (path: string): boolean => ['client', 'provider'].includes(basename(path))
+  for (const name of copied[size])
+    cpSync(join(root, name), join(folder, name), { recursive: true, filter: path => size === 'all' || !isHalf(path) })
   // Without mappings no way leads anywhere.
   if (size === 'unmapped')
     for (const dialect of readdirSync(join(folder, 'schemas'))) {

@@ -8,6 +8,7 @@ import { printRoutes } from '../../codegen/print/routes-md.js'
 import { type Finding, print } from '../../codegen/read/findings.js'
 import { checkGrammar } from '../../codegen/read/grammar.js'
 import { KINDS } from '../../codegen/read/kinds.js'
+import { isOfHalf } from '../../codegen/read/parts.js'
 import { readProject } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
 import { fixture, root } from './fixture.js'
@@ -20,7 +21,7 @@ const GRAMMARS: [pattern: RegExp, grammar: string][] = [
   [/^routes\/[^/]+\.yaml$/, 'route'],
   [/^providers\/[^/]+\.yaml$/, 'provider'],
   [/^schemas\/(?!config\/)[^/]+\/format\.yaml$/, 'format'],
-  [/^mappings\/library(\/[^/]+)?\.yaml$/, 'library'],
+  [/^(mappings\/library(\/[^/]+)?|schemas\/[^/]+\/(client|provider)\/[^/]+)\.yaml$/, 'library'],
   [/^mappings\/[^/]+\/mapping\.yaml$/, 'mapping'],
   [/^mappings\/[^/]+\/cases\/[^/]+\.yaml$/, 'case'],
   [/^test\/scenarios\/[^/]+\.yaml$/, 'scenario'],
@@ -65,11 +66,7 @@ describe('every file of the data', () => {
   test('that is a part of the library is used by several mappings, or is half of a dialect', () => {
     const users = (part: string): number => [...project.mappings.values()].filter(({ data }) => data.uses?.includes(part)).length
     // A half serves the mappings of its dialect, of which there may be one.
-    const halves = [...project.parts].filter(
-      ([, { data }]) => data.stream !== undefined || Object.keys(data.functions).some(name => /^(read|write)_(ask|answer)$/.test(name)),
-    )
-    const isHalf = new Set(halves.map(([part]) => part))
-    expect([...project.parts.keys()].filter(part => users(part) < (isHalf.has(part) ? 1 : 2))).toEqual([])
+    expect([...project.parts.keys()].filter(part => users(part) < (isOfHalf(part) ? 1 : 2))).toEqual([])
   })
 
   test('has no long function twice, whatever its variables are called: in mappings, and in libraries', () => {
@@ -112,7 +109,8 @@ describe('every file of the data', () => {
   test('names the source of its facts', () => {
     const silent = files.filter(
       file =>
-        (/^schemas\/(?!config)/.test(file) || file.startsWith('providers/')) && !/^source:/m.test(readFileSync(join(root, file), 'utf8')),
+        (/^schemas\/(?!config)[^/]+\/[^/]+$/.test(file) || file.startsWith('providers/')) &&
+        !/^source:/m.test(readFileSync(join(root, file), 'utf8')),
     )
     expect(silent).toEqual([])
   })

@@ -65,7 +65,7 @@ describe('a half of a dialect', () => {
 
   /** What clients ask for, by their half; a half of another name has no request here and fails. */
   const ASKED: Record<string, { thinking: unknown[][]; form: unknown[] }> = {
-    chat_client: {
+    'chat/client/common': {
       thinking: [
         [{}],
         [{ reasoning_effort: 'none' }],
@@ -78,7 +78,7 @@ describe('a half of a dialect', () => {
         { response_format: { type: 'json_schema', json_schema: { name: 'a', strict: null, schema: {} } } },
       ],
     },
-    messages_client: {
+    'messages/client/common': {
       thinking: [
         [undefined, undefined],
         [{ type: 'adaptive' }, 'of tomorrow'],
@@ -87,15 +87,15 @@ describe('a half of a dialect', () => {
       ],
       form: [{}, { output_config: { format: { type: 'json_schema', schema: {} } } }, { output_format: { type: 'json_schema' } }],
     },
-    generate_client: {
+    'generate/client/common': {
       thinking: [[undefined], [{ thinkingBudget: 0 }], [{ thinkingBudget: -1 }], [{ thinkingLevel: 'HIGH', includeThoughts: true }]],
       form: [{}, { responseMimeType: 'application/json' }, { responseMimeType: 'text/x.enum', responseJsonSchema: { enum: ['a', 1] } }],
     },
-    responses_client: {
+    'responses/client/common': {
       thinking: [[undefined], [{ effort: 'xhigh' }], [{ summary: 'auto' }], [{ effort: 'low', summary: 'none' }]],
       form: [{}, { type: 'text' }, { type: 'json_object' }, { type: 'json_schema', name: 'a', schema: {}, strict: true }],
     },
-    ollama_ask: { thinking: [[undefined], [true], [false], ['high'], ['odd']], form: [undefined, 'json', {}] },
+    'ollama/client/request': { thinking: [[undefined], [true], [false], ['high'], ['odd']], form: [undefined, 'json', {}] },
   }
   for (const kind of ['thinking', 'form'] as const) {
     for (const part of having(`read_${kind}`)) {

@@ -37,7 +37,7 @@ const SHARE = 0.6
 const WIDTH = 32
 const TICK = 10
 /** Milliseconds in which a change of the file takes effect on a machine that is busy. */
-const PATIENCE = 30_000
+const PATIENCE = 180_000
 /** More requests than that under way are a gateway that does not keep up. */
 const MOST_OPEN = 2_000
 /** What memory may grow by from the second third to the last: a share, and MiB for what a garbage collector does in a short time. */

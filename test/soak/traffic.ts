@@ -31,7 +31,7 @@ export interface Traffic {
 }
 
 /** Milliseconds in which every request is over: the deadlines of all targets together, and room for a busy machine. */
-const PATIENCE = 60_000
+const PATIENCE = 180_000
 const ABORTED = 0.03
 const LARGE = 0.02
 const MOST_WRONG = 20
