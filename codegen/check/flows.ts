@@ -3,7 +3,8 @@
 
 import type { FunctionNode, Node, Pair, Stage } from '../jsonata/ast.js'
 import { parse } from '../jsonata/ast.js'
-import type { Library, MappingData } from '../read/project.js'
+import type { Library } from '../read/functions.js'
+import type { MappingData } from '../read/project.js'
 import type { FieldNode } from './ledger.js'
 
 /** One member of the provider's request that a field flows into. */

@@ -4,12 +4,12 @@
 // the members are carried over with it. The check cannot tell two fields of the same name apart; the property tests can.
 
 import { children, type Node, some } from '../jsonata/ast.js'
+import { fusionOf } from '../jsonata/fusion.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, FieldRule, Library, MappingData } from '../read/project.js'
+import { Functions, type Library, treeOf } from '../read/functions.js'
+import type { Entry, FieldRule, MappingData } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, snakeOf, type Union } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
-import { Functions, treeOf } from './functions.js'
-import { fusionOf } from './fusion.js'
 
 export interface Field {
   /** As in `messages[].content[].cache_control`. */

@@ -16,10 +16,10 @@ import {
 import { RESULTS } from '../jsonata/builtins.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { Library, MappingData, Source, Step } from '../read/project.js'
+import { Functions, type Library, type LibraryFunction, type Source, treeOf } from '../read/functions.js'
+import type { MappingData, Step } from '../read/project.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer } from '../read/yaml.js'
-import { Functions, type LibraryFunction, treeOf } from './functions.js'
 import { ObjectTarget, type Target, Targets } from './targets.js'
 
 /** A mapping, and the schemas of what it makes. */

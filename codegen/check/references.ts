@@ -2,12 +2,12 @@
 
 import { newAjv } from '../read/ajv.js'
 import type { Finding } from '../read/findings.js'
+import { functionsSeen } from '../read/functions.js'
 import { KINDS } from '../read/kinds.js'
 import type { Entry, FormatData, MappingData, Project, RouteData } from '../read/project.js'
 import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
-import { functionsSeen } from './functions.js'
 import { checkSteps } from './steps.js'
 import { checkTexts } from './texts.js'
 

@@ -8,7 +8,7 @@ import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from
 import { truth } from '../jsonata/operands.js'
 import { FUN, isLasting, isLiteral, isNothing, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Lines } from '../jsonata/unit.js'
-import type { Source } from '../read/project.js'
+import type { Source } from '../read/functions.js'
 import type { Module } from './module.js'
 
 /** The context of an expression: what it sees, and where its lines go. */

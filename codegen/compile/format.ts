@@ -4,7 +4,8 @@ import type { Global } from '../jsonata/context.js'
 import { access, js } from '../jsonata/js.js'
 import { ANY, ARR, FUN, NOTHING, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, FormatData, Library, Source } from '../read/project.js'
+import type { Library, Source } from '../read/functions.js'
+import type { Entry, FormatData } from '../read/project.js'
 import { Module, objectInput } from './module.js'
 
 /** The variables of an error's expressions. */

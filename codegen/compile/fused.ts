@@ -1,9 +1,9 @@
 // Compiles a function that is called with the object which another one makes (check/fusion.ts). The object is never made: the
 // members that are read become constants, and the others are not computed.
 
-import { fusionOf } from '../check/fusion.js'
 import type { LambdaNode, Node } from '../jsonata/ast.js'
 import type { Global } from '../jsonata/context.js'
+import { fusionOf } from '../jsonata/fusion.js'
 import { objectCode } from '../jsonata/json-text.js'
 import { NOTHING, OBJ, type Operand } from '../jsonata/types.js'
 import { constant, type ExpressionSite } from './emit.js'

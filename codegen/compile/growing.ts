@@ -1,10 +1,10 @@
 // Finds the members of a reducer's state that grow from event to event, and the code for them (jsonata/growth.ts).
 
 import type { MappingStep as Step } from '../../schemas/config/types.js'
-import { treeOf } from '../check/functions.js'
 import type { Node } from '../jsonata/ast.js'
 import { type Act, fieldsOf, type Growing, growingIn, sharesOf, TRUSTED } from '../jsonata/growth.js'
 import { access, type Js, js } from '../jsonata/js.js'
+import { treeOf } from '../read/functions.js'
 import type { Module } from './module.js'
 
 /** The members of the state that grow: values are appended in place while nothing else refers to them. */

@@ -2,12 +2,12 @@
 // whose steps become plain statements over a state with fixed members.
 
 import type { MappingData } from '../../schemas/config/types.js'
-import { type FunctionUser, functionsSeen } from '../check/functions.js'
 import type { Global } from '../jsonata/context.js'
 import { js, json } from '../jsonata/js.js'
 import { ARR, BOOL, NOTHING, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { Library, Project, Source } from '../read/project.js'
+import { type FunctionUser, functionsSeen, type Library, type Source } from '../read/functions.js'
+import type { Project } from '../read/project.js'
 import type { Pointer, SourcePosition, YamlDocument } from '../read/yaml.js'
 import type { ExpressionSite } from './emit.js'
 import { printFieldChecks, sentAs } from './fields.js'

@@ -1,7 +1,6 @@
 // A generated module: functions compiled from expressions of YAML files, and the source position of each line. Returned
 // values are serialised to JSON, so an absent member may be printed as undefined.
 
-import { Functions, type LibraryFunction } from '../check/functions.js'
 import { type Node, parse, some, tokenStart } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
 import type { Global, Options } from '../jsonata/context.js'
@@ -10,7 +9,7 @@ import { comment, exactName, type Js, joined, js } from '../jsonata/js.js'
 import { OBJ, type Operand, type Shape } from '../jsonata/types.js'
 import { Lines, type Printed, Unit } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
-import type { Library, Source } from '../read/project.js'
+import { Functions, type Library, type LibraryFunction, type Source } from '../read/functions.js'
 import type { SourcePosition } from '../read/yaml.js'
 
 export class Module {

@@ -9,7 +9,7 @@ import { access, comment, type Js, joined, js, json, propertyKey } from '../json
 import { listCode, truth } from '../jsonata/operands.js'
 import { itemOf, NOTHING, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import { Lines } from '../jsonata/unit.js'
-import type { Source } from '../read/project.js'
+import type { Source } from '../read/functions.js'
 import type { Pointer } from '../read/yaml.js'
 import { emitEvents } from './emit.js'
 import { actsIn, actsOf, grownBy, shareOf } from './growing.js'

@@ -16,22 +16,14 @@ import type {
 import { type CatalogueFile, readCatalogue } from './catalogue.js'
 import { display } from './display.js'
 import type { Finding } from './findings.js'
+import { functionsSeen, type Library } from './functions.js'
 import { checkGrammar } from './grammar.js'
+import { withLacks } from './lacks.js'
 import { isLike, type Named, OF_FORMATS, OF_ROUTES, resolved } from './like.js'
 import { HALVES, type Half, halfName, usesOf, withNames, withParts } from './parts.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'
-
-/** An expression in a file. */
-export interface Source {
-  document: YamlDocument
-  pointer: Pointer
-  text: string
-}
-
-/** Expressions that others can call by name. */
-export type Library = ReadonlyMap<string, Source>
 
 /** The rule for events that wait until an open part is complete. */
 export type Hold = NonNullable<NonNullable<MappingData['stream']>['hold']>
@@ -423,6 +415,8 @@ function readMappings(project: Project, folder: string): void {
     if (!document || !checkGrammar(project, 'mapping', document)) continue
     const data = filled<MappingData>(project, 'mapping', document)
     const own = { data: { ...data, uses: usesOf(sidesOf(name), data.uses ?? [], project.parts) }, document }
-    add(project, project.mappings, { name, document, data: withParts(own, project.parts, project.findings) })
+    const whole = { data: withParts(own, project.parts, project.findings), document }
+    const seen = new Map([...functionsSeen(whole, project)].map(([key, source]) => [key, source]))
+    add(project, project.mappings, { name, document, data: withLacks(whole.data, project.parts, seen) })
   }
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { flowsOf } from '../../codegen/check/flows.js'
 import type { FieldNode } from '../../codegen/check/ledger.js'
-import type { MappingData, Source } from '../../codegen/read/project.js'
+import type { Source } from '../../codegen/read/functions.js'
+import type { MappingData } from '../../codegen/read/project.js'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/reference/FIELDS.md'), 'utf8')
 const rows = page

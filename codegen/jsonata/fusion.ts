@@ -1,17 +1,8 @@
 // Finds a function that is called with the object which another one makes, as in `$write($read(…), …)`. If the outer function
 // only reads members of that object, the object need not be made.
 
-import {
-  type BindNode,
-  type BlockNode,
-  calledName,
-  type FunctionNode,
-  type LambdaNode,
-  literalPairs,
-  type Node,
-  some,
-} from '../jsonata/ast.js'
-import type { ReadsOf } from '../jsonata/growth.js'
+import { type BindNode, type BlockNode, calledName, type FunctionNode, type LambdaNode, literalPairs, type Node, some } from './ast.js'
+import type { ReadsOf } from './growth.js'
 
 /** A call that can be fused. */
 export interface Fusion<Found> {
@@ -23,6 +14,8 @@ export interface Fusion<Found> {
   binds: BindNode[]
   /** The members that the outer function reads. */
   pairs: [string, Node][]
+  /** All that the inner function binds, and all members that it makes. */
+  made: { binds: BindNode[]; pairs: [string, Node][] }
 }
 
 /** The fusion of a call; undefined if it is another kind of expression. `find` finds a function by its name. */
@@ -50,6 +43,7 @@ export function fusionOf<Found extends { lambda: LambdaNode }>(
       pairs.map(([, value]) => value),
     ),
     pairs,
+    made: { binds: binds as BindNode[], pairs: all },
   }
 }
 

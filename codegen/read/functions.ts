@@ -3,8 +3,17 @@
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import { type LambdaNode, type Node, parse } from '../jsonata/ast.js'
 import { type ReadsOf, readsIn } from '../jsonata/growth.js'
-import type { Entry, Library, Project, Source } from '../read/project.js'
-import type { Pointer, YamlDocument } from '../read/yaml.js'
+import type { Pointer, YamlDocument } from './yaml.js'
+
+/** An expression in a file. */
+export interface Source {
+  document: YamlDocument
+  pointer: Pointer
+  text: string
+}
+
+/** Expressions that others can call by name. */
+export type Library = ReadonlyMap<string, Source>
 
 /** A function of a library. */
 export interface LibraryFunction {
@@ -54,13 +63,14 @@ export type FunctionUser = { data: Pick<MappingData, 'uses' | 'define'>; documen
  */
 export function* functionsSeen(
   { data, document }: FunctionUser,
-  { library, parts }: Pick<Project, 'library' | 'parts'>,
+  { library, parts }: { library: Library; parts: ReadonlyMap<string, { data: LibraryData; document: YamlDocument }> },
 ): Generator<[name: string, source: Source, from: Pointer]> {
   for (const [name, source] of library) yield [name, source, []]
   for (const [index, used] of (data.uses ?? []).entries()) {
     const part = parts.get(used)
-    for (const [name, text] of Object.entries(part?.data.functions ?? {}))
-      yield [name, { document: (part as Entry<LibraryData>).document, pointer: ['functions', name], text }, ['uses', index]]
+    if (part === undefined) continue
+    for (const [name, text] of Object.entries(part.data.functions))
+      yield [name, { document: part.document, pointer: ['functions', name], text }, ['uses', index]]
   }
   for (const [name, text] of Object.entries(data.define)) yield [name, { document, pointer: ['define', name], text }, ['define', name]]
 }
