@@ -1,6 +1,7 @@
 // The data that a command works on.
 
 import { readBase } from '../codegen/base.js'
+import { dropRest } from '../codegen/check/rest.js'
 import { type Project, readProject } from '../codegen/read/project.js'
 import { restoreProject } from '../codegen/read/stored.js'
 import { HOME } from './home.js'
@@ -13,10 +14,15 @@ import { rootsOf } from './overlay.js'
  */
 export function projectOf(folder: string): Project {
   const { own, isOurs } = rootsOf(folder)
-  return isOurs ? readProject([HOME]) : builtIn(own === undefined ? [] : [own])
+  if (!isOurs) return builtIn(own === undefined ? [] : [own])
+  const project = readProject([HOME])
+  dropRest(project)
+  return project
 }
 
 /** The compiled built-in data, of which a file is read only when something needs it, and other folders over it. */
 export function builtIn(over: readonly string[] = []): Project {
-  return readProject(over, restoreProject(readBase(GENERATED).project, HOME))
+  const project = readProject(over, restoreProject(readBase(GENERATED).project, HOME))
+  dropRest(project)
+  return project
 }

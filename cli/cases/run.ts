@@ -4,10 +4,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
-import { libraryFor } from '../../codegen/compile/mapping.js'
 import { newAjv } from '../../codegen/read/ajv.js'
 import { display } from '../../codegen/read/display.js'
 import type { Finding } from '../../codegen/read/findings.js'
+import { libraryOf } from '../../codegen/read/functions.js'
 import { checkGrammar } from '../../codegen/read/grammar.js'
 import { sayingOf } from '../../codegen/read/parts.js'
 import type { Project } from '../../codegen/read/project.js'
@@ -78,7 +78,7 @@ export function runCases(under: MappingUnderTest): MappingResult {
   const { data, document } = entry
   const [from, to] = pair.split('-to-') as [string, string]
   const fired = new Set<string>()
-  const library = new Map([...libraryFor(entry, project)].map(([name, { text }]) => [name, text]))
+  const library = new Map([...libraryOf(entry, project)].map(([name, { text }]) => [name, text]))
   const interpreted = interpret(data, library, project.formats.get(to)?.data.stream?.event_line, pointer => fired.add(pointer.join('/')))
   const eventLine = project.formats.get(from)?.data.stream?.event_line
   const run = {

@@ -2,9 +2,9 @@
 
 import { join } from 'node:path'
 import { composedPair, composedPairs } from '../../codegen/compile/composed.js'
-import { libraryFor } from '../../codegen/compile/mapping.js'
 import { newAjv } from '../../codegen/read/ajv.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
+import { libraryOf } from '../../codegen/read/functions.js'
 import { sayingOf } from '../../codegen/read/parts.js'
 import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
@@ -166,7 +166,7 @@ class Trial {
         return [pointer.join('/'), `${name || 'a step'} (${file}:${line})`]
       }),
     )
-    const library = new Map([...libraryFor(entry, this.project)].map(([name, source]) => [name, source.text]))
+    const library = new Map([...libraryOf(entry, this.project)].map(([name, source]) => [name, source.text]))
     const kind = this.project.formats.get(this.to)?.data.stream?.event_line
     return interpret(data, library, kind, pointer => fired.push(named.get(pointer.join('/')) ?? pointer.join('/')))
   }

@@ -2,8 +2,8 @@
 
 import { type Field, ledgerOf } from '../../codegen/check/ledger.js'
 import { type ComposedPair, composedPair, composedPairs, composeLedger } from '../../codegen/compile/composed.js'
-import { libraryFor } from '../../codegen/compile/mapping.js'
 import { DataError } from '../../codegen/read/findings.js'
+import { libraryOf } from '../../codegen/read/functions.js'
 import { membersOfEngine } from '../../codegen/read/members-of-engine.js'
 import type { Entry, MappingData, Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
@@ -50,7 +50,7 @@ function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
     mapping,
     project.schemas,
     schemaId(client, 'request'),
-    libraryFor(mapping, project),
+    libraryOf(mapping, project),
     membersOfEngine(project, client),
     project.formats.get(client)?.data.normalise,
   )
@@ -58,7 +58,7 @@ function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
 
 /** The ledger of a pair that is put together, with the half at which a field is lost, and what more is lost behind the first. */
 function composedLedger({ first, second }: ComposedPair, project: Project): { fields: Field[]; behind: readonly Field[] } {
-  const library = libraryFor(first, project)
+  const library = libraryOf(first, project)
   const { fields, behind } = composeLedger({ first, second }, fieldsOf(first, project), fieldsOf(second, project), library)
   const named = fields.map(({ half, ...field }): Field => {
     if (half === undefined) return field

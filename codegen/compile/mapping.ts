@@ -6,8 +6,7 @@ import type { Global } from '../jsonata/context.js'
 import { js, json } from '../jsonata/js.js'
 import { ARR, BOOL, NOTHING, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import { type FunctionUser, functionsSeen, type Library, type Source } from '../read/functions.js'
-import type { Project } from '../read/project.js'
+import type { Library, Source } from '../read/functions.js'
 import type { Pointer, SourcePosition, YamlDocument } from '../read/yaml.js'
 import type { ExpressionSite } from './emit.js'
 import { printFieldChecks, sentAs } from './fields.js'
@@ -75,11 +74,6 @@ function compileWhole(source: Source, root: Operand, site: Pick<ExpressionSite, 
   const node = module.parse(source)
   if (node === undefined) return NOTHING
   return compileFused(node, { ...site, source, root }) ?? module.compileTree(node, source, root, globals, into)
-}
-
-/** The functions that a mapping sees, in the form that the compiler needs. */
-export function libraryFor(mapping: FunctionUser, project: Pick<Project, 'library' | 'parts'>): Library {
-  return new Map([...functionsSeen(mapping, project)].map(([name, source]) => [name, source]))
 }
 
 /** The tables that a mapping's functions may read. */

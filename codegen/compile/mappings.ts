@@ -3,14 +3,14 @@
 import { checkLedger, checkRows, type Field, fieldsOf, ledgerOf } from '../check/ledger.js'
 import { checkMade } from '../check/made.js'
 import type { Shape } from '../jsonata/types.js'
-import type { Library } from '../read/functions.js'
+import { type Library, libraryOf } from '../read/functions.js'
 import { membersOfEngine } from '../read/members-of-engine.js'
 import { namesIn } from '../read/named.js'
 import { sayingOf } from '../read/parts.js'
 import { type Entry, type FormatData, type MappingData, type Project, sidesOf } from '../read/project.js'
 import { schemaId, shapeOf } from '../read/schemas.js'
 import type { UnitKeys } from '../units.js'
-import { compileMapping, libraryFor } from './mapping.js'
+import { compileMapping } from './mapping.js'
 import type { Module } from './module.js'
 import type { Exports } from './modules.js'
 import type { Output } from './output.js'
@@ -30,7 +30,7 @@ export function compileMappings(project: Project, output: Output, keys: UnitKeys
     const query = queryOf(mapping, project)
     const key = keys.mapping(mapping, membersOfEngine(project, sidesOf(name).from), query)
     const unit = output.unit('mappings', name, key, () => {
-      const library = libraryFor(mapping, project)
+      const library = libraryOf(mapping, project)
       const known = project.findings.length
       const printed = output.print(path, moduleOf(mapping, library, query, project), mapping.document.file)
       checkWritten(mapping, library, project)

@@ -5,6 +5,7 @@ import type { CatalogueEntry } from '../../engine/plan.js'
 import type { ComposedLedger, Field } from '../check/ledger.js'
 import { checkPrices } from '../check/prices.js'
 import { DataError } from '../read/findings.js'
+import { libraryOf } from '../read/functions.js'
 import { isOfHalf, withUsed } from '../read/parts.js'
 import type { Project } from '../read/project.js'
 import { loosened, type SchemaSet } from '../read/schemas.js'
@@ -15,7 +16,7 @@ import { composedPairs, composeLedger } from './composed.js'
 import { compileSchemas } from './dialects.js'
 import { type ExpressionModules, placeExpressions } from './expressions.js'
 import { compileFormat } from './format.js'
-import { libraryFor, tablesOf } from './mapping.js'
+import { tablesOf } from './mapping.js'
 import { compileMappings } from './mappings.js'
 import { Module } from './module.js'
 import type { Exports, Modules } from './modules.js'
@@ -110,7 +111,7 @@ function checkUncalled(project: Project): void {
       document: part.document,
     }
     const tables = Object.assign({}, ...users.map(({ data }) => data.tables), user.data.tables) as typeof user.data.tables
-    new Module(findings, libraryFor(user, project), tablesOf(tables)).checkAll(Object.keys(part.data.functions))
+    new Module(findings, libraryOf(user, project), tablesOf(tables)).checkAll(Object.keys(part.data.functions))
   }
 }
 
@@ -145,7 +146,7 @@ function composedLedgers(project: Project, ledger: ReadonlyMap<string, readonly 
     composedPairs(project).flatMap(pair => {
       const [first, second] = [ledger.get(pair.first.name), ledger.get(pair.second.name)]
       if (first === undefined || second === undefined) return []
-      return [[pair.name, { via: pair.via, ...composeLedger(pair, first, second, libraryFor(pair.first, project)) }]]
+      return [[pair.name, { via: pair.via, ...composeLedger(pair, first, second, libraryOf(pair.first, project)) }]]
     }),
   )
 }

@@ -2,7 +2,7 @@
 
 import { type Flow, flowsOf } from '../check/flows.js'
 import { type ComposedLedger, type Field, fieldsOf, parentOf } from '../check/ledger.js'
-import { libraryFor } from '../compile/mapping.js'
+import { libraryOf } from '../read/functions.js'
 import type { Project } from '../read/project.js'
 import { schemaId } from '../read/schemas.js'
 
@@ -11,7 +11,7 @@ export function flowsOfPair(project: Project, name: string): ReadonlyMap<string,
   const mapping = project.mappings.get(name)
   if (mapping === undefined) return new Map()
   const [from] = name.split('-to-') as [string]
-  return flowsOf(mapping.data, libraryFor(mapping, project), fieldsOf(project.schemas, schemaId(from, 'request')))
+  return flowsOf(mapping.data, libraryOf(mapping, project), fieldsOf(project.schemas, schemaId(from, 'request')))
 }
 
 /** Members listed for a field. */

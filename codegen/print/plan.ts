@@ -4,11 +4,11 @@ import { createHash } from 'node:crypto'
 import type { Endpoint, Mapping, Plan, ProviderPlan } from '../../engine/plan.js'
 import type { MappingData } from '../../schemas/config/types.js'
 import { composedPairs, compositionsOf } from '../compile/composed.js'
-import { libraryFor } from '../compile/mapping.js'
 import type { Exports, Modules } from '../compile/modules.js'
 import { endpointFunction } from '../compile/providers.js'
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
 import { topMembers } from '../jsonata/top-members.js'
+import { libraryOf } from '../read/functions.js'
 import { type EndpointData, type Entry, type Project, type ProviderData, sidesOf } from '../read/project.js'
 import { milliseconds } from '../read/units.js'
 import { dialectOf } from './dialect.js'
@@ -61,7 +61,7 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     return code.text
   })
   const pairs = composedPairs(project)
-  const compositions = compositionsOf(pairs, mapping => libraryFor(mapping, project))
+  const compositions = compositionsOf(pairs, mapping => libraryOf(mapping, project))
   const composed = pairs.length === 0 ? undefined : print(compositions, code => code.text)
   const lines = [
     comment('Made from routes/, schemas/, mappings/, providers/ and models/ by codegen; do not edit.'),

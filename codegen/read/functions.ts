@@ -74,3 +74,8 @@ export function* functionsSeen(
   }
   for (const [name, text] of Object.entries(data.define)) yield [name, { document, pointer: ['define', name], text }, ['define', name]]
 }
+
+/** The functions that a mapping sees. */
+export function libraryOf(user: FunctionUser, project: Parameters<typeof functionsSeen>[1]): Library {
+  return new Map([...functionsSeen(user, project)].map(([name, source]) => [name, source]))
+}

@@ -16,11 +16,11 @@ import type {
 import { type CatalogueFile, readCatalogue } from './catalogue.js'
 import { display } from './display.js'
 import type { Finding } from './findings.js'
-import { functionsSeen, type Library } from './functions.js'
+import { type Library, libraryOf } from './functions.js'
 import { checkGrammar } from './grammar.js'
 import { withLacks } from './lacks.js'
 import { isLike, type Named, OF_FORMATS, OF_ROUTES, resolved } from './like.js'
-import { HALVES, type Half, halfName, usesOf, withNames, withParts } from './parts.js'
+import { HALVES, type Half, halfName, isOfHalf, usesOf, withNames, withParts } from './parts.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'
@@ -124,6 +124,7 @@ export function readProject(roots: readonly string[], project = emptyProject()):
     readProviders(project, join(root, 'providers'))
     project.catalogue.push(...readCatalogue(project, root, before + order, display))
     readMappings(project, join(root, 'mappings'))
+    addPairs(project)
   }
   return project
 }
@@ -413,10 +414,40 @@ function readMappings(project: Project, folder: string): void {
     if (!existsSync(path)) continue
     const document = only(project, path)
     if (!document || !checkGrammar(project, 'mapping', document)) continue
-    const data = filled<MappingData>(project, 'mapping', document)
-    const own = { data: { ...data, uses: usesOf(sidesOf(name), data.uses ?? [], project.parts) }, document }
-    const whole = { data: withParts(own, project.parts, project.findings), document }
-    const seen = new Map([...functionsSeen(whole, project)].map(([key, source]) => [key, source]))
-    add(project, project.mappings, { name, document, data: withLacks(whole.data, project.parts, seen) })
+    const data = wholeMapping(project, name, filled<MappingData>(project, 'mapping', document), document)
+    add(project, project.mappings, { name, document, data })
   }
+}
+
+/** The data of a mapping with what its parts define. */
+function wholeMapping(project: Project, name: string, own: MappingData, document: YamlDocument): MappingData {
+  const uses = usesOf(sidesOf(name), own.uses ?? [], project.parts)
+  const data = withParts({ data: { ...own, uses }, document }, project.parts, project.findings)
+  return withLacks(data, project.parts, libraryOf({ data, document }, project))
+}
+
+/**
+ * Adds the pairs of dialects that are made of their halves alone. A pair with a file of its own is not among them, nor one of
+ * a dialect with `via`: its requests go through another dialect.
+ */
+function addPairs(project: Project): void {
+  const isDirect = (name: string): boolean => project.formats.has(name) && project.formats.get(name)?.data.via === undefined
+  const having = (half: Half): string[] => {
+    const dialects = [...project.parts.keys()].filter(isOfHalf).map(part => part.split('/'))
+    return [...new Set(dialects.flatMap(([dialect = '', of]) => (of === half && isDirect(dialect) ? [dialect] : [])))]
+  }
+  for (const from of having('client'))
+    for (const to of having('provider')) {
+      const name = `${from}-to-${to}`
+      if (from === to || project.mappings.has(name)) continue
+      const [client, provider] = [from, to].map(dialect => project.formats.get(dialect) as Entry<FormatData>) as [
+        Entry<FormatData>,
+        Entry<FormatData>,
+      ]
+      // Findings are in the file of the newer dialect.
+      const { document } = project.settled.has(client.document) ? provider : client
+      const title = `${client.data.title} clients on ${provider.data.title} providers`
+      const own: MappingData = { title, tables: {}, define: {}, fields: { dropped: {}, refused: {}, rest: 'drop' }, replaces: false }
+      project.mappings.set(name, { name, document, data: wholeMapping(project, name, own, document) })
+    }
 }

@@ -7,6 +7,7 @@ import { dump, load } from 'js-yaml'
 import { type Interpreted, interpret } from '../../cli/cases/interpreter.js'
 import type * as Mappings from '../../codegen/compile/mapping.js'
 import type { Finding } from '../../codegen/read/findings.js'
+import type * as Functions from '../../codegen/read/functions.js'
 import type * as Parts from '../../codegen/read/parts.js'
 import type * as Schemas from '../../codegen/read/schemas.js'
 import type { Schema } from '../../codegen/read/schemas.js'
@@ -19,7 +20,8 @@ import { told } from '../recorded.js'
 import { root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-const { compileMapping, libraryFor } = (await import(built('codegen/compile/mapping.js'))) as typeof Mappings
+const { compileMapping } = (await import(built('codegen/compile/mapping.js'))) as typeof Mappings
+const { libraryOf } = (await import(built('codegen/read/functions.js'))) as typeof Functions
 const { withParts } = (await import(built('codegen/read/parts.js'))) as typeof Parts
 const { withDefaults } = (await import(built('codegen/read/spec.js'))) as typeof Spec
 const { shapeOf } = (await import(built('codegen/read/schemas.js'))) as typeof Schemas
@@ -52,7 +54,7 @@ export async function both(
   const module = compileMapping({
     data,
     document,
-    library: libraryFor({ data, document }, { library: new Map(), parts: new Map() }),
+    library: libraryOf({ data, document }, { library: new Map(), parts: new Map() }),
     requestShape: shapeOf(new Map([[id, schema]]), id),
     responseNames: undefined,
     eventNames: undefined,

@@ -8,7 +8,7 @@ import { load, loadAll } from 'js-yaml'
 import { describe, expect, test } from 'vitest'
 import type * as InterpreterModule from '../../cli/cases/interpreter.js'
 import type * as ValuesModule from '../../cli/cases/values.js'
-import type * as CompileModule from '../../codegen/compile/mapping.js'
+import type * as FunctionsModule from '../../codegen/read/functions.js'
 import type * as PartsModule from '../../codegen/read/parts.js'
 import type * as ProjectModule from '../../codegen/read/project.js'
 import type { CaseData, MappingData, MappingStep as Step } from '../../schemas/config/types.js'
@@ -17,7 +17,7 @@ const root = join(import.meta.dirname, '../..')
 const built = <Module>(path: string): Promise<Module> => import(pathToFileURL(join(root, 'dist', path)).href) as Promise<Module>
 const { readProject } = await built<typeof ProjectModule>('codegen/read/project.js')
 const { withParts } = await built<typeof PartsModule>('codegen/read/parts.js')
-const { libraryFor } = await built<typeof CompileModule>('codegen/compile/mapping.js')
+const { libraryOf } = await built<typeof FunctionsModule>('codegen/read/functions.js')
 const { interpret } = await built<typeof InterpreterModule>('cli/cases/interpreter.js')
 const { usualContext } = await built<typeof ValuesModule>('cli/cases/values.js')
 
@@ -57,7 +57,7 @@ function tellingsOf(pair: string): { name: string; said: Said[]; isWhole: boolea
   const own = (entry.document.value as Partial<MappingData>).stream
   const stream = { state: {}, let: {}, steps: [], ...own, writes: AS_IT_IS } as NonNullable<MappingData['stream']>
   const data = withParts({ data: { ...entry.data, stream }, document: entry.document }, project.parts, [])
-  const library = new Map([...libraryFor(entry, project)].map(([name, { text }]) => [name, text]))
+  const library = new Map([...libraryOf(entry, project)].map(([name, { text }]) => [name, text]))
   const to = pair.split('-to-')[1] as string
   const mapping = interpret(data, library, project.formats.get(to)?.data.stream?.event_line, () => {})
   const folder = join(root, 'mappings', pair, 'cases')

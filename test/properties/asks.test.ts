@@ -8,7 +8,7 @@ import { load } from 'js-yaml'
 import { expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { interpret } from '../../cli/cases/interpreter.js'
-import { libraryFor } from '../../codegen/compile/mapping.js'
+import { libraryOf } from '../../codegen/read/functions.js'
 import { wire } from '../fixtures.js'
 import { CONTEXT, holds, placeOf, plan, project, runs, seen, TIMEOUT } from './plan.js'
 
@@ -31,7 +31,7 @@ test('there are some', () => expect(halves.size).toBeGreaterThan(0))
 for (const [name, [pair, { data, document }]] of halves) {
   test(`${name} reads every valid request in the words between`, { timeout: TIMEOUT }, async () => {
     const from = pair.split('-to-')[0] as string
-    const library = new Map([...libraryFor({ data, document }, project)].map(([key, { text }]) => [key, text]))
+    const library = new Map([...libraryOf({ data, document }, project)].map(([key, { text }]) => [key, text]))
     const { request } = interpret({ ...data, request: '$read_ask($, $ctx)' }, library, undefined, () => {})
     const mapping = plan.mappings[pair]
     await holds(

@@ -1,0 +1,167 @@
+// Dialects that are made of halves: a new one is a folder, and nothing remains of one that is taken away.
+
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { checkProject } from '../../codegen/check/references.js'
+import type * as OverlayModule from '../../codegen/overlay.js'
+import { readProject } from '../../codegen/read/project.js'
+import type { Mapping, Plan } from '../../engine/plan.js'
+import { blocksOf } from '../docs-page.js'
+import { CONTEXT } from '../fixtures.js'
+import { type Finding, fixture, root, temporary } from './fixture.js'
+
+const { compileOverlay } = (await import(pathToFileURL(join(root, 'dist/codegen/overlay.js')).href)) as typeof OverlayModule
+const home = { root, generated: join(root, 'generated') }
+
+const NO_CACHE = { get: () => undefined, set: () => undefined }
+
+/** The dialect of docs/howto/dialect.md. */
+const page = blocksOf(readFileSync(join(root, 'docs/howto/dialect.md'), 'utf8'))
+const files = Object.fromEntries(page.flatMap(({ path, text }) => (path === undefined ? [] : [[path, text]])))
+
+function overlay(changed: Record<string, string> = {}): string {
+  const folder = temporary()
+  for (const [path, text] of Object.entries({ ...files, ...changed })) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  return folder
+}
+
+/** What is found about the dialect with other files. */
+function findings(changed: Record<string, string>): Partial<Finding>[] {
+  const folder = overlay(changed)
+  try {
+    compileOverlay(home, folder, NO_CACHE)
+    return []
+  } catch (error) {
+    return (error as Error).message.split('\n').map(line => {
+      const [place = '', rule = '', detail = ''] = line.split('  ')
+      return { place: place.replace(`${folder}/`, ''), rule, detail }
+    })
+  }
+}
+
+let plan: Plan
+beforeAll(async () => {
+  const folder = temporary()
+  for (const [path, text] of compileOverlay(home, overlay(), NO_CACHE)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  plan = ((await import(pathToFileURL(join(folder, 'plan.js')).href)) as { plan: Plan }).plan
+})
+
+/** The dialects that have a half and no `via`. */
+const having = (half: string): string[] =>
+  readdirSync(join(root, 'schemas')).filter(name => {
+    const format = join(root, 'schemas', name, 'format.yaml')
+    return existsSync(join(root, 'schemas', name, half)) && !/^via:/m.test(readFileSync(format, 'utf8'))
+  })
+
+const mapping = (name: string): Mapping => {
+  const found = plan.mappings[name]
+  if (found === undefined) throw new Error(`there is no pair ${name}`)
+  return found
+}
+const run = (one: Mapping, what: 'request' | 'response', value: object, asked: object = value): unknown => {
+  const carry = one.carry?.(asked as never, CONTEXT) as never
+  return JSON.parse(JSON.stringify(one[what]?.(value as never, CONTEXT, carry)))
+}
+
+/** A request of each client, whose answer is read. */
+const ASKED: Record<string, object> = {
+  chat: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] },
+  completions: { model: 'm', prompt: 'Hi' },
+  generate: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
+  messages: { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] },
+  responses: { model: 'm', input: 'Hi' },
+}
+
+describe('a dialect of halves', () => {
+  test('has a pair with each other one, and no mapping', () => {
+    const wanted = [...having('provider').map(other => `talk-to-${other}`), ...having('client').map(other => `${other}-to-talk`)]
+    expect(wanted.length).toBeGreaterThan(8)
+    expect(wanted.filter(pair => plan.mappings[pair] === undefined)).toEqual([])
+  })
+
+  test('has pairs with dialects of another way, which go through it', () => {
+    expect(plan.composed?.['ollama-to-talk']).toMatchObject({ via: 'chat' })
+    expect(plan.mappings['ollama-to-talk']).toBeUndefined()
+  })
+
+  test.each(having('provider'))('sends what its clients say to %s', other => {
+    const asked = { model: 'm', heat: 0.5, mood: 'glad', lines: [{ by: 'person', say: 'How are you?' }] }
+    const one = mapping(`talk-to-${other}`)
+    const sent = run(one, 'request', asked)
+    expect(JSON.stringify(sent)).toContain('"How are you?"')
+    expect(one.dropped?.(asked as never, CONTEXT, sent as never)).toEqual(['mood'])
+  })
+
+  test('reports what its providers lack, by the names of each client', () => {
+    const dropped = (name: string, asked: object): unknown =>
+      mapping(name).dropped?.(asked as never, CONTEXT, run(mapping(name), 'request', asked) as never)
+    const messages = [{ role: 'user', content: 'Hi' }]
+    expect(dropped('chat-to-talk', { model: 'm', messages, seed: 1, temperature: 1 })).toEqual(['seed'])
+    expect(dropped('chat-to-talk', { model: 'm', messages, temperature: 2 })).toEqual(['temperature'])
+    const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }]
+    expect(dropped('generate-to-talk', { contents, generationConfig: { seed: 1, temperature: 2 } })).toEqual([
+      'generationConfig.temperature',
+      'generationConfig.seed',
+    ])
+  })
+
+  test.each(having('client'))('answers %s clients, whole and in a stream', other => {
+    const one = mapping(`${other}-to-talk`)
+    const asked = ASKED[other] as object
+    expect(JSON.stringify(run(one, 'request', asked))).toContain('"Hi"')
+    const whole = run(one, 'response', { say: 'Fine, thanks', why: 'done', counts: { read: 3, written: 2 } }, asked)
+    expect(JSON.stringify(whole)).toContain('"Fine, thanks"')
+    const { stream } = one
+    if (stream === undefined) throw new Error('there is no stream')
+    const carry = one.carry?.(asked as never, CONTEXT) as never
+    const [state, out]: [ReturnType<typeof stream.start>, string[]] = [stream.start(), []]
+    for (const event of [{ say: 'Fine, ' }, { say: 'thanks' }, { why: 'done', counts: { read: 3, written: 2 } }])
+      expect(stream.event(state, event, CONTEXT, carry, out)).toBeUndefined()
+    expect(stream.done(state, CONTEXT, carry, out)).toBeUndefined()
+    expect(out.join('')).toContain('"Fine, "')
+    expect(out.join('')).toContain('"thanks"')
+  })
+})
+
+describe('a half that is wrong', () => {
+  test('is found at its place', () => {
+    const request = files['schemas/talk/client/request.yaml'] as string
+    expect(findings({ 'schemas/talk/client/request.yaml': `uses: [turns, tunrs]\n${request}` })).toMatchObject([
+      { place: 'schemas/talk/client/request.yaml:1:15', rule: 'names/part' },
+    ])
+    expect(findings({ 'schemas/talk/client/request.yaml': request.replace('heat', 'heta') })).toMatchObject([
+      { place: expect.stringContaining('schemas/talk/client/request.yaml'), rule: 'jsonata/field' },
+    ])
+  })
+
+  test('is not added to a dialect that is built in', () => {
+    expect(findings({ 'schemas/chat/client/more.yaml': "functions: { more: 'function($x) { $x }' }\n" })).toMatchObject([
+      { place: 'schemas/chat/client/more.yaml:1:1', rule: 'overlay/exists' },
+    ])
+  })
+})
+
+test('nothing else names a dialect that is taken away with its routes, its two mappings and the line of its provider', () => {
+  const data = fixture('empty')
+  for (const folder of ['schemas', 'routes', 'providers']) cpSync(join(root, folder), join(data.folder, folder), { recursive: true })
+  cpSync(join(root, 'mappings'), join(data.folder, 'mappings'), {
+    recursive: true,
+    filter: path => !/\/cases$|-to-ollama$|\/ollama-to-/.test(path),
+  })
+  rmSync(join(data.folder, 'schemas/ollama'), { recursive: true })
+  for (const name of readdirSync(join(data.folder, 'routes'))) if (name.startsWith('ollama')) rmSync(join(data.folder, 'routes', name))
+  data.edit('providers/ollama.yaml', '  ollama: /api/chat\n', '')
+  const project = readProject([data.folder])
+  checkProject(project)
+  expect(project.findings).toEqual([])
+  expect([...project.mappings.keys()].filter(pair => pair.includes('ollama'))).toEqual([])
+  expect(project.mappings.size).toBeGreaterThan(40)
+})
