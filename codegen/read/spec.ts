@@ -2,6 +2,7 @@
 // secret. Types, defaults, documentation and editors use the same files.
 
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { addShorthand } from './ajv.js'
 
 /** A JSON Schema as it is written in schemas/config. */
 export type SpecSchema = Record<string, unknown>
@@ -61,14 +62,14 @@ export function resolve(grammar: SpecSchema, schema: unknown): SpecSchema {
 
 const fillers = new WeakMap<object, (value: unknown) => void>()
 
-/** A copy of a valid value, with the grammar's defaults for absent keys. */
+/** A copy of a valid value, with the grammar's defaults for absent keys; a text that is short for an object is that object. */
 export function withDefaults(grammar: SpecSchema, value: unknown): unknown {
   let fill = fillers.get(grammar)
   if (fill === undefined) {
     // A rule about several keys may forbid writing a default, so this ajv does not validate.
-    fill = new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateSchema: false, code: { optimize: false } }).compile(
-      grammar,
-    )
+    const ajv = new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateSchema: false, code: { optimize: false } })
+    addShorthand(ajv)
+    fill = ajv.compile(grammar)
     fillers.set(grammar, fill)
   }
   const copy = structuredClone(value)

@@ -196,12 +196,16 @@ describe('a grammar', () => {
   test('names the kinds of errors that the engine knows', () => {
     const route = project.configSchemas.get('route') as { properties: { fail: { enum: string[] } } }
     const format = project.configSchemas.get('format') as {
-      properties: { error: { properties: { kinds: { required: string[]; properties: object } } } }
+      properties: { error: { properties: { kinds: { required: string[]; properties: Record<string, { description: string }> } } } }
     }
     const kinds = Object.keys(KINDS)
     expect(route.properties.fail.enum).toEqual(kinds)
     expect(format.properties.error.properties.kinds.required).toEqual(kinds)
-    expect(Object.keys(format.properties.error.properties.kinds.properties)).toEqual(kinds)
+    const described = Object.entries(format.properties.error.properties.kinds.properties)
+    expect(described.map(([kind]) => kind)).toEqual(kinds)
+    expect(described.map(([, { description }]) => description.match(/Status (\d+) by default/)?.[1])).toEqual(
+      Object.values(KINDS).map(String),
+    )
   })
 })
 
