@@ -16,6 +16,9 @@ const PAGES: readonly (readonly [string, string])[] = [
   ['case', 'mappings/<client>-to-<upstream>/cases/*.yaml'],
   ['exchange', 'cases/*.yaml'],
   ['scenario', 'scenarios/*.yaml'],
+  ['simulator', 'simulator/*.yaml'],
+  ['simulator_scenario', 'sluice simulate --scenarios <file>'],
+  ['fault', 'simulator/faults/*.yaml'],
   ['library', 'mappings/library.yaml, mappings/library/*.yaml'],
 ]
 

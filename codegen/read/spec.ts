@@ -30,7 +30,7 @@ export function keysOf(grammar: SpecSchema): KeySpec[] {
       const at = [...path, name]
       const resolved = resolve(grammar, item)
       const isRequired = Array.isArray(schema.required) && schema.required.includes(name)
-      const base = baseOf(grammar, item)
+      const base = membersIn(baseOf(grammar, item))
       const same = hasMembers(grammar, resolved) ? followed.get(base) : undefined
       keys.push({ path: at, schema: resolved, isRequired, ...(same && { same }) })
       if (same === undefined) descend(resolved, base, at)
@@ -45,11 +45,11 @@ export function keysOf(grammar: SpecSchema): KeySpec[] {
     ] as const) {
       const item = schema[part]
       if (typeof item !== 'object' || item === null) continue
-      const inner = baseOf(grammar, item)
+      const inner = membersIn(baseOf(grammar, item))
       if (!followed.has(inner)) descend(resolve(grammar, item), inner, [...path, name])
     }
   }
-  descend(grammar, grammar, [])
+  descend(grammar, membersIn(grammar), [])
   return keys
 }
 
@@ -88,6 +88,11 @@ export function hasMembers(grammar: SpecSchema, schema: SpecSchema): boolean {
 function baseOf(grammar: SpecSchema, schema: unknown): unknown {
   const { $ref } = schema as SpecSchema
   return typeof $ref === 'string' ? definition(grammar, $ref) : schema
+}
+
+/** What tells whether two schemas have the same members: a YAML alias makes them one object. */
+function membersIn(schema: unknown): unknown {
+  return (schema as SpecSchema).properties ?? schema
 }
 
 function definition(grammar: SpecSchema, reference: string): unknown {
