@@ -43,8 +43,6 @@ export function isPostgres(at: string): boolean {
 export const CONTROL_SOCKET = 'control.sock'
 export const ADMIN_SOCKET = 'admin.sock'
 export const STORE_FILE = 'sluice.sqlite'
-/** The folder of a store that names none; schemas/config/gateway.yaml says the same. */
-export const STORE_FOLDER = 'data'
 export const SPOOL_FILE = 'spool.sqlite'
 export const KEPT_KEY_FILE = 'kept.key'
 export const LOCK_FILE = 'lock.sqlite'

@@ -554,7 +554,7 @@ export interface KeyLocation {
   query?: string
   protocolPrefix?: string
   /** It is read before the route's locations, which then hold the caller's own credential. */
-  beside?: boolean
+  beside: boolean
 }
 
 export interface Endpoint {
@@ -566,8 +566,8 @@ export interface Endpoint {
   rename?: Readonly<Record<string, string>>
   /** Members that the endpoint refuses, with the reason. */
   refuse?: Readonly<Record<string, string>>
-  /** False: the endpoint does not keep answers for later requests to continue. */
-  keeps?: boolean
+  /** Whether the endpoint keeps answers for later requests to continue. */
+  keeps: boolean
   /** The subprotocol that is offered when a socket is opened. */
   subprotocol?: string
   /** The dialect of the endpoint that is tried if the mapping to this one refuses a request. */

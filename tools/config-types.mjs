@@ -10,7 +10,7 @@ const FOLDER = 'schemas/config'
 
 /** Keywords that restrict values beyond their types, which is the validator's task. */
 const BESIDE_TYPES = new Set(
-  'title pattern minItems maxItems minLength minProperties uniqueItems allOf if then else not examples default refers secret expression propertyNames $defs minimum maximum'.split(
+  'title pattern minItems maxItems minLength minProperties uniqueItems allOf if then else not examples default refers secret expression propertyNames $defs minimum maximum shorthand'.split(
     ' ',
   ),
 )
@@ -22,7 +22,10 @@ function typeName(grammar, definition = '') {
 
 const definitions = {}
 
-/** A schema of types alone, with names for the objects that a grammar defines. A key with a default is always present. */
+/**
+ * A schema of types alone, with names for the objects that a grammar defines. A key with a default is always present, and a
+ * text that is short for an object is that object.
+ */
 function typed(schema, file) {
   if (Array.isArray(schema)) return schema.map(item => typed(item, file))
   if (typeof schema !== 'object' || schema === null) return schema
@@ -42,7 +45,10 @@ function typed(schema, file) {
       const filled = Object.keys(value).filter(name => 'default' in value[name])
       result.required = [...new Set([...(own.required ?? []), ...filled])]
     } else if (keyword === 'items' || keyword === 'additionalProperties') result[keyword] = typed(value, file)
-    else result[keyword] = value
+    else if (keyword === 'type' && own.shorthand !== undefined) {
+      const types = value.filter(type => type !== 'string')
+      result.type = types.length === 1 ? types[0] : types
+    } else result[keyword] = value
   }
   const isAny = ['type', 'enum', 'const'].every(keyword => result[keyword] === undefined)
   return isAny ? { ...result, tsType: 'unknown' } : result

@@ -5,7 +5,8 @@ import { request as httpRequest, type IncomingMessage, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https'
 import { dirname, join, resolve } from 'node:path'
 import { load } from 'js-yaml'
-import { ADMIN_SOCKET, STORE_FOLDER } from '../../control/settings.js'
+import { ADMIN_SOCKET } from '../../control/settings.js'
+import { filled } from '../config/filled.js'
 import { jsonOr } from '../json.js'
 import { configOrUsual } from '../usual-config.js'
 
@@ -22,22 +23,29 @@ export class CommandError extends Error {}
 const TOKEN = 'SLUICE_ADMIN_TOKEN'
 
 /** The folder of a configuration's store, or the default one if there is no configuration. */
-export function folderOf(config: string | undefined): string {
+export async function folderOf(config: string | undefined): Promise<string> {
   const path = configOrUsual(config)
-  if (path === undefined) return resolve(STORE_FOLDER)
-  let file: { store?: string | { folder?: string } } | null
+  if (path === undefined) return resolve(await storeFolder({}))
+  let file: { store?: unknown } | null
   try {
     file = load(readFileSync(path, 'utf8')) as typeof file
   } catch {
     throw new CommandError(`${path} cannot be read: name the gateway's configuration with --config.`)
   }
   if (file?.store === undefined) throw new CommandError(`${path} has no store: keys and usage need one. Add \`store: sqlite\`.`)
-  return resolve(dirname(path), (typeof file.store === 'object' ? file.store.folder : undefined) ?? STORE_FOLDER)
+  return resolve(dirname(path), await storeFolder(file.store))
 }
 
-function optionsOf(where: Where, method: string, path: string): RequestOptions & { isSecure: boolean } {
+/** The folder of a store. Nothing else of the configuration needs to be right. */
+async function storeFolder(store: unknown): Promise<string> {
+  const { store: whole } = (await filled({ store })) ?? {}
+  if (whole === undefined) throw new CommandError('`store` of the configuration is wrong: `sluice check` says how.')
+  return whole.folder
+}
+
+async function optionsOf(where: Where, method: string, path: string): Promise<RequestOptions & { isSecure: boolean }> {
   const whole = `/admin/v1${path}`
-  if (where.url === undefined) return { socketPath: join(folderOf(where.config), ADMIN_SOCKET), method, path: whole, isSecure: false }
+  if (where.url === undefined) return { socketPath: join(await folderOf(where.config), ADMIN_SOCKET), method, path: whole, isSecure: false }
   const token = process.env[TOKEN]
   if (!token) throw new CommandError(`Put the token for ${where.url} into the variable ${TOKEN}.`)
   const url = new URL(whole, where.url)
@@ -52,8 +60,8 @@ function optionsOf(where: Where, method: string, path: string): RequestOptions &
 }
 
 /** Sends a request and returns the response as a stream. Throws a `CommandError` if there is none, or if it is an error. */
-export function open(where: Where, method: string, path: string, body?: unknown): Promise<IncomingMessage> {
-  const { isSecure, ...options } = optionsOf(where, method, path)
+export async function open(where: Where, method: string, path: string, body?: unknown): Promise<IncomingMessage> {
+  const { isSecure, ...options } = await optionsOf(where, method, path)
   const text = body === undefined ? undefined : JSON.stringify(body)
   if (text !== undefined)
     options.headers = { ...options.headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }

@@ -29,9 +29,8 @@ export class BudgetReader {
     const seen = new Map<string, string>()
     return list.map((one, index): BudgetConfig => {
       const here: Pointer = isList ? [...pointer, index] : pointer
-      const { metrics = false, ...written } = typeof one === 'string' ? { limit: one } : one
-      const { limit: text, zone: own } = written
-      const config = budgetOf(written as WrittenBudget, this.file.budgets?.zone ?? 'UTC')
+      const { limit: text, zone: own, when_spent, metrics } = one
+      const config = budgetOf({ limit: text, zone: own ?? this.file.budgets.zone, when_spent: when_spent as WrittenBudget['when_spent'] })
       const { whenSpent } = config
       if (own !== undefined) this.checkZone(own, [...here, 'zone'])
       if (typeof whenSpent === 'object' && !this.isModel(whenSpent.use))
@@ -56,11 +55,10 @@ export class BudgetReader {
     })
   }
 
-  /** The value of `budgets`; undefined if it is absent. */
-  rules(): BudgetsConfig | undefined {
+  /** The value of `budgets`. */
+  rules(): BudgetsConfig {
     const { budgets } = this.file
-    if (budgets === undefined) return undefined
-    if (budgets.zone !== 'UTC') this.checkZone(budgets.zone, ['budgets', 'zone'])
+    this.checkZone(budgets.zone, ['budgets', 'zone'])
     const [all, key, endUser] = (['all', 'key', 'end_user'] as const).map(name => this.read(budgets[name], ['budgets', name]))
     const table = (name: 'teams' | 'tags' | 'end_users'): Record<string, readonly BudgetConfig[]> =>
       Object.fromEntries(

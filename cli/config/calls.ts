@@ -42,7 +42,7 @@ export function callsOf(file: GatewayData, routes: readonly string[], secret: Re
       may: call.may,
       timeout: duration(call.timeout) as number,
       refusesOnFail: call.on_fail === 'refuse',
-      refusesStreams: call.streams !== 'pass',
+      refusesStreams: call.streams === 'refuse',
       ...(call.keys && { keys: call.keys }),
       ...(call.models && { models: call.models }),
       ...(call.routes && { routes: call.routes }),

@@ -125,7 +125,8 @@ function withoutPositions(file: string, value: unknown): YamlDocument {
 }
 
 async function read(document: YamlDocument, plan: Plan, folder: string, options: ReadOptions = {}): Promise<Omit<ReadConfig, 'documents'>> {
-  const value = document.value ?? {}
+  // Defaults are filled into a copy: the document is what is written.
+  const value = structuredClone(document.value ?? {})
   if (plan.validateGateway(value)) {
     const findings = await expressionFindings(value as GatewayData, document)
     const loaded = link(value as GatewayData, plan, folder, findIn(document, findings), options)
@@ -169,7 +170,7 @@ function link(file: GatewayData, plan: Plan, folder: string, find: Find, { mayLa
       upstreams,
       models,
       groups,
-      ...(budgetRules && { budgets: budgetRules }),
+      budgets: budgetRules,
       ...(file.key_limits && { keyLimits: rateLimitsIn(file.key_limits) }),
       limits: limitsOf(file.limits),
       ...(Object.keys(proxies).length > 0 && { proxies }),

@@ -1,32 +1,18 @@
 // Reports the errors of a configuration by its grammar: loaded only if there are any, because it needs the full validator.
 
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { load } from 'js-yaml'
 import type { Finding } from '../../codegen/read/findings.js'
 import { checkGrammar, wrongPlaces } from '../../codegen/read/grammar.js'
-import type { Schema } from '../../codegen/read/schemas.js'
 import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
-import { HOME } from '../home.js'
+import { specsOf } from '../specs.js'
 import type { Find } from './find.js'
 
 const NAME = 'gateway'
-let grammars: ReadonlyMap<string, Schema> | undefined
-
-function readGrammar(): ReadonlyMap<string, Schema> {
-  return new Map([[NAME, load(readFileSync(join(HOME, 'schemas', 'config', `${NAME}.yaml`), 'utf8')) as Schema]])
-}
 
 /** The errors in a document. */
 export function gatewayFindings(document: YamlDocument): Finding[] {
   const findings: Finding[] = []
-  checkGrammar({ configSchemas: grammar(), findings }, NAME, { ...document, value: document.value ?? {} })
+  checkGrammar({ configSchemas: specsOf(NAME), findings }, NAME, { ...document, value: document.value ?? {} })
   return findings
-}
-
-function grammar(): ReadonlyMap<string, Schema> {
-  grammars ??= readGrammar()
-  return grammars
 }
 
 /** What is left of a document without its errors, so that the rest of it can be checked, too. */
@@ -43,7 +29,7 @@ export function restOf(document: YamlDocument): Rest {
   let value = structuredClone(document.value ?? {})
   const without: Pointer[] = []
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    const wrong = wrongPlaces({ configSchemas: grammar(), findings: [] }, NAME, { ...document, value }).map(pointer =>
+    const wrong = wrongPlaces({ configSchemas: specsOf(NAME), findings: [] }, NAME, { ...document, value }).map(pointer =>
       ownPlace(pointer, value),
     )
     if (wrong.length === 0) return { value, without }

@@ -3,7 +3,7 @@
 import { join, resolve } from 'node:path'
 import { size } from '../../codegen/read/units.js'
 import type { Pointer } from '../../codegen/read/yaml.js'
-import { ADMIN_SOCKET, type ControlSettings, STORE_FILE, STORE_FOLDER } from '../../control/settings.js'
+import { ADMIN_SOCKET, type ControlSettings, STORE_FILE } from '../../control/settings.js'
 import type { KeyCacheOptions } from '../../engine/control/keys.js'
 import { duration } from '../../engine/core/durations.js'
 import type { GatewayData } from '../../schemas/config/types.js'
@@ -34,12 +34,10 @@ export function storeSettings(
     if (file.admin !== undefined) find(['admin'], 'admin/store', 'admin needs a store', 'add store: sqlite, or remove admin')
     return undefined
   }
-  const written = typeof store === 'string' ? { at: store } : store
-  const pointer: Pointer = typeof store === 'string' ? ['store'] : ['store', 'at']
-  const data = resolve(folder, written.folder ?? STORE_FOLDER)
-  const where = written.at ?? 'sqlite'
-  const at = where === 'sqlite' ? join(data, STORE_FILE) : (secret(where, pointer) ?? '')
-  if (where.startsWith('$') && at !== '' && !/^(sqlite$|postgres(ql)?:\/\/)/.test(at))
+  const pointer: Pointer = ['store', 'at']
+  const data = resolve(folder, store.folder)
+  const at = store.at === 'sqlite' ? join(data, STORE_FILE) : (secret(store.at, pointer) ?? '')
+  if (store.at.startsWith('$') && at !== '' && !/^(sqlite$|postgres(ql)?:\/\/)/.test(at))
     find(
       pointer,
       'store/at',
@@ -56,7 +54,7 @@ export function storeSettings(
   return {
     at: at === 'sqlite' ? join(data, STORE_FILE) : at,
     folder: data,
-    mayMigrate: written.migrate !== 'none',
+    mayMigrate: store.migrate !== 'none',
     ...(file.admin && { admin: address(file.admin.listen) }),
     keep: { rows: timeOf(file.ledger.keep), detail: timeOf(file.ledger.detail) },
     currency: file.currency,

@@ -8,10 +8,11 @@ import { createSnapshot } from '../../engine/snapshot/snapshot.js'
 import { type Gateway, run } from '../gateway.js'
 import { HOME } from '../home.js'
 import { type Dialect, dialects } from '../simulator/dialects.js'
+import { filledScript } from '../simulator/grammar.js'
 import { type Case, configOf } from './cases.js'
 import { ask, type Heard, requestOf } from './client.js'
 import { type Exchange, judge } from './judge.js'
-import { type Fault, faultFor, type Scenario } from './scenarios.js'
+import { type Fault, faultFor, roundsOf, type Scenario } from './scenarios.js'
 import { type Call, type FaultyUpstream, startFaultyUpstream } from './upstream.js'
 
 export interface Result {
@@ -86,6 +87,7 @@ async function runCase(one: Case, slowness: number, upstream: FaultyUpstream, kn
   const { id, scenario, client, model, plan, targets } = one
   const key = randomBytes(16).toString('hex')
   const config = configOf(one, name => upstream.baseOf(id, name), createHash('sha256').update(key).digest('hex'), slowness)
+  const wanted = roundsOf(scenario)
   const lines: Record<string, unknown>[] = []
   let token = ''
   const calls = upstream.open(
@@ -95,7 +97,7 @@ async function runCase(one: Case, slowness: number, upstream: FaultyUpstream, kn
   const gateway = await open(one, config, lines)
   const rounds: Round[] = []
   try {
-    for (let count = 0; count < (scenario.rounds ?? 1); count++) {
+    for (let count = 0; count < wanted; count++) {
       token = `token-${randomBytes(6).toString('hex')}`
       const from = calls.length
       const heard = await ask(gateway.url, requestOf(client, plan, model, token, key), PATIENCE)
@@ -134,7 +136,8 @@ function script({ scenario }: Case, token: () => string): (upstream: string, str
 /** The usage that the simulator reports for a whole answer: a token for each word, unless the fault sets another. */
 function costOf({ fault }: Call, token: string): { input: number; output: number } {
   const words = `${token} ${WORDS}`.split(' ').length
-  return { input: fault.usage?.input ?? 12, output: fault.usage?.output ?? words }
+  const { usage } = filledScript(fault)
+  return { input: usage.input, output: usage.output ?? words }
 }
 
 function open(

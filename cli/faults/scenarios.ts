@@ -3,82 +3,21 @@
 
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { KINDS } from '../../codegen/read/kinds.js'
-import type { Kind } from '../../engine/plan.js'
-import { closed, readFaults, scriptProperties } from '../simulator/grammar.js'
-import type { Script } from '../simulator/script.js'
+import { withDefaults } from '../../codegen/read/spec.js'
+import type { FaultData, FaultFault } from '../../schemas/config/types.js'
+import { readYaml } from '../simulator/grammar.js'
+import type { FilledScript, Script } from '../simulator/script.js'
+import { specOf, specsOf } from '../specs.js'
 
 /** An upstream's action for one request, beyond a simulator script, and the expected result. */
-export interface Fault extends Script {
-  /** The connection is reset before the answer, or after its headers. */
-  reset?: 'before' | 'after'
-  /** Silence from the beginning, or after the headers, until the other side hangs up. */
-  hang?: 'before' | 'after'
-  /** The body ends well before its announced length. */
-  short?: true
-  /** Status 400 for a reason in `refusals` of the dialect's file. */
-  refusal?: string
-  /** The head of the answer has this status in place of `status`. */
-  as?: number
-  /** The client must see neither its status nor its message. */
-  hidden?: true
-  /** The kind of failure before anything was sent to the client; undefined if the answer is good. */
-  fails?: Kind
-  /** The kind of failure after the beginning of a stream: the stream reports it. */
-  breaks?: Kind
-  /** No other target may be called then. */
-  final?: true
-}
+export type Fault = Script & Omit<FaultFault, keyof FilledScript | 'json' | 'stream'>
 
 /** The written form: `json` and `stream` are the differences between both modes. */
-export interface WrittenFault extends Fault {
-  json?: Fault
-  stream?: Fault
-}
+export type WrittenFault = Fault & { json?: Fault; stream?: Fault }
 
-export interface Scenario {
-  name: string
-  title: string
-  /** The number of requests of the client, one after the other. */
-  rounds?: number
-  /** The answers of the first target, call by call; the last one repeats. */
-  first: WrittenFault[]
-  /** The same for every other target; undefined: whole answers. */
-  others?: WrittenFault[]
-}
-
-const kind = { enum: Object.keys(KINDS), description: `write one of ${Object.keys(KINDS).join(', ')}` }
-const when = { enum: ['before', 'after'], description: 'write before or after' }
-const yes = { const: true, description: 'write true, or leave it out' }
-const own = {
-  reset: when,
-  hang: when,
-  short: yes,
-  refusal: { type: 'string' },
-  as: { type: 'integer', minimum: 200, maximum: 599 },
-  hidden: yes,
-  fails: kind,
-  breaks: kind,
-  final: yes,
-}
-const fault = closed({ ...scriptProperties, ...own })
-const faults = {
-  type: 'array',
-  minItems: 1,
-  description: 'write a list of answers',
-  items: closed({ ...scriptProperties, ...own, json: fault, stream: fault }),
-}
-const text = { type: 'string', minLength: 1, description: 'write a text' }
-const grammar = closed(
-  {
-    name: { ...text, pattern: '^[a-z0-9-]+$', description: 'write small letters, digits and hyphens' },
-    title: text,
-    rounds: { type: 'integer', minimum: 1, description: 'write a whole number from 1 on' },
-    first: faults,
-    others: faults,
-  },
-  ['name', 'title', 'first'],
-)
+/** A scenario as it is written: a script has its defaults once its differences are known. */
+export type Scenario = Pick<FaultData, 'name' | 'title'> &
+  Partial<Pick<FaultData, 'rounds'>> & { first: WrittenFault[]; others?: WrittenFault[] }
 
 /**
  * Reads the scenarios of a folder's `simulator/faults`, in the order of the file.
@@ -89,10 +28,15 @@ const grammar = closed(
 export function readScenarios(home: string): Scenario[] {
   const folder = join(home, 'simulator', 'faults')
   const files = readdirSync(folder).filter(name => name.endsWith('.yaml'))
-  return files.sort().flatMap(name => readFaults(join(folder, name), grammar) as Scenario[])
+  return files.sort().flatMap(name => readYaml(join(folder, name), specsOf('fault'), 'fault') as Scenario[])
 }
 
 /** A fault for a whole answer, or for a stream. */
 export function faultFor({ json, stream, ...common }: WrittenFault, streams: boolean): Fault {
   return { ...common, ...(streams ? stream : json) }
+}
+
+/** The number of requests of the client. */
+export function roundsOf(scenario: Scenario): number {
+  return (withDefaults(specOf('fault'), scenario) as FaultData).rounds
 }

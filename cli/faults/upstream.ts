@@ -8,6 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { jsonOrText } from '../json.js'
 import type { Answer } from '../simulator/answer.js'
 import { type Dialect, dialects, match } from '../simulator/dialects.js'
+import { filledScript } from '../simulator/grammar.js'
 import { asksForStream, responder } from '../simulator/respond.js'
 import type { Script } from '../simulator/script.js'
 import { tasks } from '../simulator/tasks.js'
@@ -51,7 +52,7 @@ const ARRIVAL = 15
 export async function startFaultyUpstream(home: string): Promise<FaultyUpstream> {
   const known = dialects(home)
   const open = new Map<string, { next: Next; calls: Call[]; isKept: boolean }>()
-  let script: Script = {}
+  let script = filledScript({})
   // The responder looks its script up synchronously, so it finds the one that was set just before.
   const respond = responder({ bind: () => undefined, find: () => script }, tasks(), undefined)
 
@@ -88,7 +89,7 @@ export async function startFaultyUpstream(home: string): Promise<FaultyUpstream>
       response.writeHead(404).end()
       return
     }
-    script = scriptOf(fault, matched.dialect)
+    script = filledScript(scriptOf(fault, matched.dialect))
     const head = { type: String(request.headers['content-type']), range: '', base: '' }
     await play(respond(matched, path, head, body), fault, call, request, response)
   })

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { CatalogueData, ModelData, PricesData } from '../../codegen/read/catalogue-data.js'
+import type { PricesData, WrittenCatalogue, WrittenModel } from '../../codegen/read/catalogue-data.js'
 import type { Project } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
 import { builtIn } from '../project.js'
@@ -58,8 +58,8 @@ export function importModels(kind: string, path: string, options: ImportOptions 
   const providers = [...new Set(imported.models.map(({ provider }) => provider))].sort()
   for (const provider of providers) {
     const file = join(out, `${provider}.yaml`)
-    const known = existsSync(file) ? (parseYaml(file, readFileSync(file, 'utf8'), [])[0]?.value as CatalogueData | undefined) : undefined
-    const models: Record<string, ModelData> = { ...known?.models }
+    const known = existsSync(file) ? (parseYaml(file, readFileSync(file, 'utf8'), [])[0]?.value as WrittenCatalogue | undefined) : undefined
+    const models: Record<string, WrittenModel> = { ...known?.models }
     const seen = new Set<string>()
     for (const { name, data } of imported.models.filter(model => model.provider === provider)) {
       seen.add(name)
@@ -118,9 +118,9 @@ function dated(before: PricesData[] | undefined, after: PricesData[], day: strin
   return [...before.filter(row => row.from !== day), { from: day, ...now }]
 }
 
-function changesOf(file: string, model: string, before: ModelData | undefined, after: ModelData): Change[] {
+function changesOf(file: string, model: string, before: WrittenModel | undefined, after: WrittenModel): Change[] {
   if (before === undefined) return [{ file, model, fact: 'the model', before: 'absent', after: 'there' }]
-  const facts = [...new Set([...Object.keys(before), ...Object.keys(after)])] as (keyof ModelData)[]
+  const facts = [...new Set([...Object.keys(before), ...Object.keys(after)])] as (keyof WrittenModel)[]
   return facts
     .filter(fact => !isDeepStrictEqual(before[fact], after[fact]))
     .map(fact => ({ file, model, fact, before: said(before[fact]), after: said(after[fact]) }))

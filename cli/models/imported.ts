@@ -1,6 +1,6 @@
 // The models of an imported table in our form, and what could not be converted.
 
-import type { ModelData, PricesData } from '../../codegen/read/catalogue-data.js'
+import type { PricesData, WrittenModel } from '../../codegen/read/catalogue-data.js'
 
 /** A provider's names in tables, by our name. */
 export type TableNames = ReadonlyMap<string, readonly string[]>
@@ -9,7 +9,7 @@ export interface ImportedModel {
   /** Our name of the provider. */
   provider: string
   name: string
-  data: ModelData
+  data: WrittenModel
 }
 
 /** `lost`: there is no equivalent. `odd`: the table contradicts itself; the note says what was used. */
@@ -50,8 +50,8 @@ export function present<Value extends object>(value: Value): { [Key in keyof Val
 }
 
 /** An entry made of the row of a table, without undefined members. Its words are those of the table: the grammar checks them when the file is read. */
-export function unchecked(data: { [Key in keyof ModelData]: unknown }): ModelData {
-  return present(data) as ModelData
+export function unchecked(data: { [Key in keyof WrittenModel]: unknown }): WrittenModel {
+  return present(data) as WrittenModel
 }
 
 /** The traits of a model that takes nothing but some kinds in conversations, by a list of all of them; none without a list. */

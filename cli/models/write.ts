@@ -1,7 +1,7 @@
 // Facts as readable YAML: a line for each fact, models by name, so that a second import shows as a diff.
 
 import { dump } from 'js-yaml'
-import type { CatalogueData, ModelData } from '../../codegen/read/catalogue-data.js'
+import type { WrittenCatalogue, WrittenModel } from '../../codegen/read/catalogue-data.js'
 
 /** One line: an object or a list as `{ a: 1 }`, a text in quotes if it needs them. */
 export function inline(value: unknown): string {
@@ -20,7 +20,7 @@ function plain(number: number): string {
   return text.includes('e') ? number.toFixed(12).replace(/\.?0+$/, '') : text
 }
 
-function model(name: string, data: ModelData): string {
+function model(name: string, data: WrittenModel): string {
   const lines = [`  ${inline(name)}:`]
   for (const [key, value] of Object.entries(data)) {
     if (key !== 'prices') {
@@ -44,8 +44,8 @@ function model(name: string, data: ModelData): string {
  * The text of a file of models/, sorted by model. `comment` is a line at its head, `grammar` the path of the grammar for
  * editors.
  */
-export function printModels({ models, ...head }: CatalogueData, comment: string, grammar: string): string {
+export function printModels({ models, ...head }: WrittenCatalogue, comment: string, grammar: string): string {
   const names = Object.keys(models).sort((left, right) => (left < right ? -1 : 1))
   const lines = Object.entries(head).map(([key, value]) => `${key}: ${inline(value)}`)
-  return `# yaml-language-server: $schema=${grammar}\n# ${comment}\n${lines.join('\n')}\nmodels:\n${names.map(name => model(name, models[name] as ModelData)).join('\n')}\n`
+  return `# yaml-language-server: $schema=${grammar}\n# ${comment}\n${lines.join('\n')}\nmodels:\n${names.map(name => model(name, models[name] as WrittenModel)).join('\n')}\n`
 }

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
 import { mergedOver, OF_FORMATS } from '../../codegen/read/like.js'
 import type { FramingName } from '../../engine/plan.js'
-import type { FormatData } from '../../schemas/config/types.js'
-import { type DialectFile, dialectFile, type PathEntry, type Refusal, readYaml } from './grammar.js'
+import type { FormatData, SimulatorData } from '../../schemas/config/types.js'
+import { dialectFile, readYaml } from './grammar.js'
 
 export type Framing = {
   kind: FramingName
@@ -30,7 +30,7 @@ export type Path = {
 export type Dialect = {
   name: string
   paths: Path[]
-  body: 'json' | 'multipart' | 'either' | 'none'
+  body: SimulatorData['body']
   headers: [string, string][]
   /** The paths of the model's name and the stream flag, like `body.model`. */
   model: string | undefined
@@ -38,7 +38,7 @@ export type Dialect = {
   flag: { member: string; default?: boolean } | undefined
   answersBytes: boolean
   task:
-    | { does: 'begin' | 'look' | 'fetch' | 'end' | 'list'; id: Loaded | undefined; early: { status: number; message: string } | undefined }
+    | (Pick<NonNullable<SimulatorData['task']>, 'does'> & { id: Loaded | undefined; early: NonNullable<SimulatorData['task']>['early'] })
     | undefined
   /** A socket: `answer` is its first frame, `reply` its answer to a frame. */
   isSocket: boolean
@@ -53,7 +53,7 @@ export type Dialect = {
   stream: Loaded | undefined
   error: Loaded
   failure: Loaded
-  refusals: Readonly<Record<string, Refusal>>
+  refusals: SimulatorData['refusals']
 }
 
 /** The folder with the data: the source folder, also for the built code. */
@@ -89,7 +89,13 @@ function formatOf(name: string, folder: string): Partial<FormatData> {
   return like === undefined || like === name ? own : mergedOver({ ...formatOf(like, folder) }, own, OF_FORMATS)
 }
 
-function dialect(name: string, file: DialectFile, written: Map<string, DialectFile>, path: string, format: Partial<FormatData>): Dialect {
+function dialect(
+  name: string,
+  file: SimulatorData,
+  written: ReadonlyMap<string, SimulatorData>,
+  path: string,
+  format: Partial<FormatData>,
+): Dialect {
   const expression = (key: string, source: string): Loaded => {
     try {
       return load(source)
@@ -103,8 +109,8 @@ function dialect(name: string, file: DialectFile, written: Map<string, DialectFi
   return {
     name,
     paths: file.paths.map(entry => pathOf(entry, format, expression)),
-    body: file.body ?? 'json',
-    headers: Object.entries(file.headers ?? {}),
+    body: file.body,
+    headers: Object.entries(file.headers),
     model: file.model ?? format.model,
     named: file.named,
     flag: typeof format.stream?.flag === 'string' ? { member: format.stream.flag } : format.stream?.flag,
@@ -114,22 +120,25 @@ function dialect(name: string, file: DialectFile, written: Map<string, DialectFi
       id: file.task.id === undefined ? undefined : expression('task.id', file.task.id),
       early: file.task.early,
     },
-    isSocket: file.socket === true,
+    isSocket: file.socket,
     reply: file.reply === undefined ? undefined : expression('reply', file.reply),
     refuses: file.refuses === undefined ? undefined : expression('refuses', file.refuses),
-    options: expression('options', file.options ?? '{}'),
-    read: expression('read', file.read ?? '{}'),
+    options: expression('options', file.options),
+    read: expression('read', file.read),
     ask: file.ask === undefined ? undefined : expression('ask', file.ask),
     answer: expression('answer', file.answer),
     stream: file.stream === undefined ? undefined : expression('stream', file.stream),
     error: expression('error.body', body),
     failure: expression('error.event', file.error.event ?? body),
-    refusals: file.refusals ?? {},
+    refusals: file.refusals,
   }
 }
 
-function pathOf(entry: PathEntry, format: Partial<FormatData>, expression: (key: string, source: string) => Loaded): Path {
-  const { path, query = {}, stream, framing } = typeof entry === 'string' ? { path: entry } : entry
+function pathOf(
+  { path, query, stream, framing }: SimulatorData['paths'][number],
+  format: Partial<FormatData>,
+  expression: (key: string, source: string) => Loaded,
+): Path {
   const [method = '', template = ''] = path.split(' ')
   const literal = (text: string): string => text.replace(/[.*+?^$()|[\]\\]/g, '\\$&')
   const pattern = template.split(/(\{\+?\w+\})/).map(part => {

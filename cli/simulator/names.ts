@@ -86,10 +86,10 @@ export const WORDS: Word[] = [
 const PATTERNS = WORDS.map(word => ({ word, pattern: new RegExp(`^${word.name.replace('<n>', '(\\d{1,7})')}(?:-|$)`) }))
 
 /** The meaning of a name: a script for any request, or one that is made for each. Undefined: not a simulator name. */
-export type Named = { script: Script } | { reply: (asked: Asked) => Script }
+export type Named<Meant> = { script: Meant } | { reply: (asked: Asked) => Meant }
 
 /** The words may follow the name of a real model, for rules that match its name: `gemini-3-pro-sim-tools`. */
-export function named(model: string): Named | undefined {
+export function named(model: string): Named<Script> | undefined {
   const rest = /(?:^|[-/:])sim(?:-(.+))?$/.exec(model)
   if (!rest) return undefined
   let script: Script = {}

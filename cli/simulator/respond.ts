@@ -4,8 +4,9 @@
 import { type Answer, answer, refusal } from './answer.js'
 import type { Dialect, Match } from './dialects.js'
 import { formOf } from './form.js'
+import { filledScript } from './grammar.js'
 import type { Scenes } from './scenes.js'
-import { type Asked, completed, type Options, type Script, type TaskView, type WholeScript } from './script.js'
+import { type Asked, completed, type FilledScript, type Options, type TaskView, type WholeScript } from './script.js'
 import type { Tasks } from './tasks.js'
 
 /** The error in a body, if there is one. */
@@ -28,7 +29,7 @@ export function responder(
   validate: Validate | undefined,
   traitsOf: TraitsOf = () => ({}),
 ): (match: Match, path: string, head: Head, body: Buffer) => Answer {
-  const made = new WeakMap<Script, Map<string, Answer>>()
+  const made = new WeakMap<FilledScript, Map<string, Answer>>()
   const readings = new WeakMap<Match, Kept[]>()
 
   return (match, path, head, body) => {
@@ -77,7 +78,7 @@ function followed(dialect: Dialect, tasks: Tasks, { task: id }: Reading): TaskVi
 function taskOf(
   dialect: Dialect,
   tasks: Tasks,
-  script: Script,
+  script: FilledScript,
   model: string,
   options: Options,
   found: TaskView | undefined,
@@ -86,7 +87,7 @@ function taskOf(
   if (does === 'list') return { tasks: tasks.all() }
   if (does !== 'begin') return found ? { task: found } : {}
   // A refused request begins no task.
-  return (script.status ?? 200) >= 400 ? {} : { task: tasks.begin(model, script, options, found?.id) }
+  return script.status >= 400 ? {} : { task: tasks.begin(model, script, options, found?.id) }
 }
 
 function read(match: Match, type: string, body: Buffer, validate: Validate | undefined, traitsOf: TraitsOf): Reading | Answer {
@@ -104,7 +105,9 @@ function read(match: Match, type: string, body: Buffer, validate: Validate | und
   if (typeof param === 'string')
     return refusal(
       dialect,
-      { error: { message: `Unsupported parameter: '${param}' is not supported with this model.`, param, code: 'unsupported_parameter' } },
+      filledScript({
+        error: { message: `Unsupported parameter: '${param}' is not supported with this model.`, param, code: 'unsupported_parameter' },
+      }),
       400,
     )
 
@@ -131,7 +134,7 @@ export function asksForStream(dialect: Dialect, input: unknown, query: Record<st
 }
 
 function refused(dialect: Dialect, status: number, message: string): Answer {
-  return refusal(dialect, { error: { message } }, status)
+  return refusal(dialect, filledScript({ error: { message } }), status)
 }
 
 function parsed(dialect: Dialect, body: Buffer, type: string): unknown {

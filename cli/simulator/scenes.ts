@@ -1,26 +1,33 @@
 // Finds the script for a request: the one that a test bound to the model's name, then the scenario file, then the name
 // itself.
 
-import { checkScript, type Scene, sceneFile } from './grammar.js'
+import { checkScript, filledScript, type Scene, sceneFile } from './grammar.js'
 import { type Named, named } from './names.js'
-import type { Asked, Script } from './script.js'
+import type { Asked, FilledScript, Script } from './script.js'
 
 /** One answer for all calls, or one for each; the last one repeats. */
 export type Scripts = Script | Script[]
 
 export type Scenes = {
   bind(model: string, scripts: Scripts): void
-  find(model: string, path: string, asked: () => Asked): Script | undefined
+  find(model: string, path: string, asked: () => Asked): FilledScript | undefined
 }
 
 const REMEMBERED = 1000
 
 export function scenes(file: string | undefined): Scenes {
-  const bound = new Map<string, () => Script>()
+  // The first one compiles the spec, which no request is to wait for.
+  const none = filledScript({})
+  const inTurn = (scripts: Scripts): (() => FilledScript) => {
+    const list = [scripts].flat().map(filledScript)
+    let at = 0
+    return () => list[Math.min(at++, list.length - 1)] ?? none
+  }
+  const bound = new Map<string, () => FilledScript>()
   const written = (file === undefined ? [] : sceneFile(file)).map(scene => ({ match: scene.match, next: inTurn(scene.answers) }))
-  const names = new Map<string, Named | undefined>()
+  const names = new Map<string, Named<FilledScript> | undefined>()
   // A parsed request has one script, because it has one model name.
-  const replies = new WeakMap<Asked, Script>()
+  const replies = new WeakMap<Asked, FilledScript>()
 
   return {
     bind(model, scripts) {
@@ -32,7 +39,7 @@ export function scenes(file: string | undefined): Scenes {
       if (next) return next()
       if (!names.has(model)) {
         if (names.size >= REMEMBERED) names.clear()
-        names.set(model, named(model))
+        names.set(model, filledName(named(model)))
       }
       const name = names.get(model)
       if (!name || 'script' in name) return name?.script
@@ -52,8 +59,7 @@ function meant(match: Scene['match'], model: string, path: string, asked: () => 
   )
 }
 
-function inTurn(scripts: Scripts): () => Script {
-  const list = [scripts].flat()
-  let at = 0
-  return () => list[Math.min(at++, list.length - 1)] ?? {}
+function filledName(name: Named<Script> | undefined): Named<FilledScript> | undefined {
+  if (name === undefined || 'script' in name) return name && { script: filledScript(name.script) }
+  return { reply: asked => filledScript(name.reply(asked)) }
 }

@@ -2,60 +2,18 @@
 
 import { createHash } from 'node:crypto'
 import { toJson } from '../../engine/jsonata/json.js'
+import type { SimulatorScenarioScript } from '../../schemas/config/types.js'
 
-/** One answer. All members are optional; `{}` is a short text. The keys are those of a scenario file. */
-export type Script = {
-  text?: string
-  /** The number of pieces of a streamed text, or the pieces themselves. Undefined: word by word. */
-  chunks?: number | string[]
-  reasoning?: string
-  signature?: string
-  /** Arguments are a value, or a text that is sent unchanged, JSON or not. */
-  tools?: { name: string; arguments?: unknown; id?: string }[]
-  /** Whether several calls are interleaved, if the dialect allows it. */
-  interleave?: boolean
-  usage?: { input?: number; output?: number; cached?: number; cache_write?: number; reasoning?: number }
-  finish?: 'stop' | 'length' | 'tool' | 'filter'
+/** A script with its defaults. A program may give bytes as `raw`. */
+export type FilledScript = Omit<SimulatorScenarioScript, 'raw'> & { raw?: string | Uint8Array }
 
-  /** The length of an answer of bytes, or of a socket's output. */
-  bytes?: number
-  /** The queries until a task is finished; whether it fails then. */
-  polls?: number
-  failed?: boolean
-  /** The close code of a socket after the client's first frame. */
-  close?: number
+type Tool = NonNullable<FilledScript['tools']>[number]
 
-  /** Milliseconds before the headers; between events. Without a pace the whole stream is one write. 0: a write for each event. */
-  delay?: number
-  pace?: number
-  /** Milliseconds before each event; the last one repeats. Overrides `pace`. */
-  delays?: number[]
-
-  /** From 400 on an error in the dialect's form. */
-  status?: number
-  error?: { message?: string; type?: string; code?: string; param?: string; status?: number; retry_after?: number; details?: unknown }
-
-  /** Replace the dialect's own: headers, a JSON value or a text, stream events (a text is sent as data), raw bytes. */
-  headers?: Record<string, string>
-  body?: unknown
-  events?: unknown[]
-  raw?: string | Uint8Array
-
-  /** After this many events: an in-stream error; the socket destroyed; the same in the middle of the next event; silence. */
-  fail_after?: number
-  cut_after?: number
-  torn_after?: number
-  stall_after?: number
-  /** The event with this number, from 1, holds broken JSON. */
-  malformed_at?: number
-  /** The body ends normally, but without the event that proves the end. */
-  no_end?: boolean
-
-  line_end?: 'lf' | 'crlf'
-  /** The stream is sent in pieces of this many bytes, which may cut characters. */
-  split?: number
-  /** The dialect's keep-alive precedes each event. */
-  keep_alive?: boolean
+/** One answer, as a program or a file writes it: `{}` is a short text. */
+export type Script = Partial<Omit<FilledScript, 'usage' | 'error' | 'tools'>> & {
+  usage?: Partial<FilledScript['usage']>
+  error?: Partial<FilledScript['error']>
+  tools?: (Pick<Tool, 'name'> & Partial<Tool>)[]
 }
 
 export type State = 'queued' | 'in_progress' | 'completed' | 'failed'
@@ -84,7 +42,7 @@ export type Asked = {
   text: string
 }
 
-/** A script with all defaults filled in, for the expressions of a dialect file. */
+/** A script with all that it leaves open, for the expressions of a dialect file. */
 export type WholeScript = {
   id: string
   created: number
@@ -121,14 +79,14 @@ export const TEXT = 'The simulator answers: this text depends on nothing but the
 // Base64, because one of the dialects carries signatures as bytes.
 export const SIGNATURE = Buffer.from('signed by the simulator').toString('base64')
 
-export function completed(script: Script, model: string, options: Options, calls: number, base = ''): WholeScript {
+export function completed(script: FilledScript, model: string, options: Options, calls: number, base = ''): WholeScript {
   const seen = options.reasoning ?? 'shown'
   const text = script.text ?? (Array.isArray(script.chunks) ? script.chunks.join('') : script.tools ? '' : TEXT)
   const chunks = Array.isArray(script.chunks) ? script.chunks : script.chunks === undefined ? words(text) : parts(text, script.chunks)
   const reasoning = seen === 'shown' ? (script.reasoning ?? '') : ''
   const thoughts = words(reasoning)
   const tools = (script.tools ?? []).map((tool, index) => {
-    const given = tool.arguments ?? {}
+    const given = tool.arguments
     const written = typeof given === 'string' ? given : (toJson(given) ?? '{}')
     return {
       number: calls + index + 1,
@@ -139,7 +97,7 @@ export function completed(script: Script, model: string, options: Options, calls
       pieces: parts(written, Math.ceil(written.length / PIECE)),
     }
   })
-  const thinking = script.usage?.reasoning ?? (seen === 'none' ? 0 : words(script.reasoning ?? '').length)
+  const thinking = script.usage.reasoning ?? (seen === 'none' ? 0 : words(script.reasoning ?? '').length)
   return {
     // A new id when the conversation continues: some clients treat equal ids as the same item.
     id: createHash('sha256')
@@ -156,12 +114,12 @@ export function completed(script: Script, model: string, options: Options, calls
     thoughts,
     signature: seen === 'none' ? undefined : (script.signature ?? (script.reasoning === undefined ? undefined : SIGNATURE)),
     tools,
-    interleave: script.interleave ?? true,
+    interleave: script.interleave,
     usage: {
-      input: script.usage?.input ?? 12,
-      output: script.usage?.output ?? chunks.length + thinking + tools.reduce((sum, tool) => sum + tool.pieces.length, 0),
-      cached: script.usage?.cached ?? 0,
-      cache_write: script.usage?.cache_write ?? 0,
+      input: script.usage.input,
+      output: script.usage.output ?? chunks.length + thinking + tools.reduce((sum, tool) => sum + tool.pieces.length, 0),
+      cached: script.usage.cached,
+      cache_write: script.usage.cache_write,
       reasoning: thinking,
     },
     finish: script.finish ?? (tools.length > 0 ? 'tool' : 'stop'),

@@ -5,13 +5,14 @@ import type { HttpRequest, us_socket_context_t, WebSocket, WebSocketBehavior } f
 import { refusal } from './answer.js'
 import { content } from './content.js'
 import type { Dialect, Match } from './dialects.js'
+import { filledScript } from './grammar.js'
 import type { RecordedRequest } from './recorded-request.js'
 import type { Scenes } from './scenes.js'
-import { completed, type Script, type WholeScript } from './script.js'
+import { completed, type FilledScript, type WholeScript } from './script.js'
 
 type Session = {
   dialect: Dialect
-  script: Script
+  script: FilledScript
   whole: WholeScript
   record: RecordedRequest | undefined
   frames: number
@@ -46,13 +47,13 @@ export function sockets({ find, cast, record }: Surroundings): WebSocketBehavior
       const { dialect } = found
       const model = found.query.model ?? ''
       const script = cast.find(model, path, () => NOTHING_ASKED)
-      const status = script ? (script.status ?? 200) : 404
+      const status = script?.status ?? 404
       if (!script || status >= 400) {
         const {
           headers,
           pieces,
           status: line,
-        } = refusal(dialect, script ?? { error: { message: `The simulator has no model ${model}.` } }, status)
+        } = refusal(dialect, script ?? filledScript({ error: { message: `The simulator has no model ${model}.` } }), status)
         res.writeStatus(line)
         for (const [name, value] of headers) res.writeHeader(name, value)
         res.end(Buffer.concat(pieces))

@@ -2,19 +2,18 @@
 // knows its state.
 
 import { createHash } from 'node:crypto'
-import type { Options, Script, State, TaskView } from './script.js'
+import type { FilledScript, Options, State, TaskView } from './script.js'
 
-type Task = { id: string; model: string; from: string | undefined; asked: Options; script: Script; looks: number }
+type Task = { id: string; model: string; from: string | undefined; asked: Options; script: FilledScript; looks: number }
 
 export type Tasks = {
-  begin(model: string, script: Script, asked: Options, from?: string): TaskView
+  begin(model: string, script: FilledScript, asked: Options, from?: string): TaskView
   /** The task with an id; with `look` it advances one step. */
   find(id: string, look?: boolean): TaskView | undefined
   end(id: string): void
   all(): TaskView[]
 }
 
-const LOOKS = 2
 const MOST = 10_000
 
 export function tasks(): Tasks {
@@ -40,7 +39,6 @@ export function tasks(): Tasks {
 }
 
 function view({ id, model, from, asked, script, looks }: Task): TaskView {
-  const ready = script.polls ?? LOOKS
-  const state: State = looks < ready ? (looks === 0 ? 'queued' : 'in_progress') : script.failed === true ? 'failed' : 'completed'
+  const state: State = looks < script.polls ? (looks === 0 ? 'queued' : 'in_progress') : script.failed ? 'failed' : 'completed'
   return { id, state, model, from, asked }
 }

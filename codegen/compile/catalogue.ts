@@ -68,7 +68,7 @@ function own({ data, file }: Entry): ModelFacts {
     ...(max_output !== undefined && { maxOutput: max_output }),
     ...(traits && { traits: { ...traits } }),
     ...(prefer && { prefer: prefer.map(({ when = [], speaks }) => ({ when: [when].flat(), speaks })) }),
-    ...(prices && { prices: prices.map(price => ({ currency: file.data.currency ?? 'USD', ...price })) }),
+    ...(prices && { prices: prices.map(price => ({ currency: file.data.currency, ...price })) }),
   }
 }
 
@@ -212,7 +212,9 @@ function positionOf(entry: Entry, pattern: string): SourcePosition {
 /** Whether two entries state different values of one fact. */
 function disagree(left: ModelData, right: ModelData): boolean {
   const differ = (one: Record<string, unknown>, other: Record<string, unknown>): boolean =>
-    Object.keys(one).some(key => key !== 'match' && key !== 'traits' && Object.hasOwn(other, key) && !isSame(one[key], other[key]))
+    Object.keys(one).some(
+      key => key !== 'match' && key !== 'replaces' && key !== 'traits' && Object.hasOwn(other, key) && !isSame(one[key], other[key]),
+    )
   return differ({ ...left }, { ...right }) || differ({ ...left.traits }, { ...right.traits })
 }
 

@@ -16,7 +16,10 @@ const PAGES: readonly (readonly [string, string])[] = [
   ['case', 'mappings/<client>-to-<upstream>/cases/*.yaml'],
   ['exchange', 'cases/*.yaml'],
   ['scenario', 'scenarios/*.yaml'],
-  ['library', 'mappings/library.yaml, mappings/library/*.yaml'],
+  ['simulator', 'simulator/*.yaml'],
+  ['simulator_scenario', 'sluice simulate --scenarios <file>'],
+  ['fault', 'simulator/faults/*.yaml'],
+  ['library', 'mappings/library.yaml, mappings/library/*.yaml, schemas/*/client/*.yaml, schemas/*/provider/*.yaml'],
 ]
 
 const MADE = 'Made from `schemas/config/` by `npm run codegen`; `npm test` checks that it is fresh.'

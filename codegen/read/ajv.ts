@@ -29,12 +29,28 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
     },
   })
   ajv.addKeyword({ keyword: 'tagged', type: 'object', schemaType: 'object', code: checkTagged })
+  if (options.useDefaults === true) addShorthand(ajv)
   for (const keyword of ['tag', 'source', 'expression', 'refers', 'union', 'enum_numbers', 'also', 'kind_by_member'])
     ajv.addKeyword({ keyword })
   // No schema has `unevaluatedProperties` or `$dynamicRef`: validators need not note what these would need.
   Object.assign(ajv.opts, { unevaluated: false, dynamicRef: false })
   for (const [id, schema] of set) ajv.addSchema(expand(schema, asTagged) as object, id)
   return ajv
+}
+
+/** Adds the keyword that replaces a text by the object that it is short for, so that the object's defaults are filled in, too. */
+export function addShorthand(ajv: Ajv2020): void {
+  ajv.addKeyword({
+    keyword: 'shorthand',
+    // The keywords of texts come before those of objects.
+    type: 'string',
+    schemaType: 'string',
+    modifying: true,
+    code({ data, gen, schema, it }: KeywordCxt) {
+      gen.assign(data, _`{ ${schema}: ${data} }`)
+      gen.assign(_`${it.parentData}[${it.parentDataProperty}]`, data)
+    },
+  })
 }
 
 /** Checks a union: one comparison of the tag for each branch before the right one. A tag without a branch is not checked here. */

@@ -1,6 +1,7 @@
 // The types of the data in models/.
 
 import type { CatalogueRelease } from '../../engine/plan.js'
+import type { ModelsData as CatalogueData, ModelsModel as ModelData, ModelsPrices as PricesData } from '../../schemas/config/types.js'
 import type { Finding } from './findings.js'
 import type { Schema } from './schemas.js'
 
@@ -8,7 +9,11 @@ import type { Schema } from './schemas.js'
 export const NO_PRICES = new Set(['from', 'when', 'regions', 'times'])
 
 /** The data of a file, of an entry, and of an entry's prices, as schemas/config/models.yaml describes them. */
-export type { ModelsData as CatalogueData, ModelsModel as ModelData, ModelsPrices as PricesData } from '../../schemas/config/types.js'
+export type { CatalogueData, ModelData, PricesData }
+
+/** A file and an entry as they are written, without their defaults. */
+export type WrittenModel = Partial<ModelData>
+export type WrittenCatalogue = Omit<CatalogueData, 'currency' | 'models'> & { models: Record<string, WrittenModel> }
 
 export interface Reading {
   configSchemas: ReadonlyMap<string, Schema>

@@ -6,6 +6,7 @@ import { compareVersions } from '../version.js'
 import type { CatalogueData, Reading } from './catalogue-data.js'
 import { leaveOut, RELEASE, releaseOf } from './catalogue-release.js'
 import { checkGrammar } from './grammar.js'
+import { type SpecSchema, withDefaults } from './spec.js'
 import { onlyDocument, parseYaml, type SourcePosition, type YamlDocument } from './yaml.js'
 
 /**
@@ -43,7 +44,7 @@ export function readCatalogue(project: Reading, root: string, order: number, dis
     if (document && isNewer) leftOut.push(...leaveOut(project, document).map(path => `${document.file}: ${path}`))
     if (document && (document.value as CatalogueData | null)?.providers?.length === 0 && isNewer) return
     if (document && checkGrammar(project, 'models', document))
-      files.push({ data: document.value as CatalogueData, document, layer, entryAt: name => document.key(['models', name]) })
+      files.push({ data: dataOf(project, document), document, layer, entryAt: name => document.key(['models', name]) })
   }
   for (const name of readdirSync(folder).sort()) {
     const path = join(folder, name)
@@ -52,4 +53,10 @@ export function readCatalogue(project: Reading, root: string, order: number, dis
   }
   if (release) project.releases.push({ ...release, ...(leftOut.length > 0 && { leftOut }) })
   return files
+}
+
+/** The data of a file that its grammar accepted, with the grammar's defaults. */
+function dataOf({ configSchemas }: Reading, { value }: YamlDocument): CatalogueData {
+  const grammar = configSchemas.get('models')
+  return (grammar === undefined ? value : withDefaults(grammar as SpecSchema, value)) as CatalogueData
 }

@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { CatalogueRelease } from '../../engine/plan.js'
 import type {
+  CredentialsData,
   CredentialsLocation,
   FormatData as FormatFile,
   LibraryData,
@@ -54,8 +55,8 @@ export interface Entry<Data> {
   document: YamlDocument
 }
 
-/** An endpoint of a provider; a path alone is expanded to this form. */
-export type EndpointData = Exclude<NonNullable<ProviderFile['speaks']>[string], string>
+/** An endpoint of a provider. */
+export type EndpointData = NonNullable<ProviderFile['speaks']>[string]
 
 /** A provider's data, merged with the one that it extends. */
 export type ProviderData = ProviderFile & Required<Pick<ProviderFile, 'title' | 'credential'>> & { speaks: Record<string, EndpointData> }
@@ -201,11 +202,7 @@ function providerOf(project: Project, document: YamlDocument, base: ProviderData
     ...own,
     ...(base && { headers: { ...base.headers, ...own.headers }, speaks: { ...base.speaks, ...own.speaks } }),
   } as ProviderFile
-  const speaks = Object.entries(file.speaks ?? {}).map(([dialect, endpoint]) => [
-    dialect,
-    typeof endpoint === 'string' ? { path: endpoint } : endpoint,
-  ])
-  return filled(project, 'provider', document, { ...file, speaks: Object.fromEntries(speaks) })
+  return filled(project, 'provider', document, file)
 }
 
 /** The last grammars that were read, by their names: consecutive projects usually have the same ones, and what is compiled of one is kept with it. */
@@ -317,7 +314,7 @@ function readRoutes(project: Project, folder: string): void {
       if (file === '_credentials.yaml') {
         if (!checkGrammar(project, 'credentials', document)) continue
         project.keyLocationsFile = document
-        for (const [name, location] of Object.entries((document.value as { key_locations: Record<string, object> }).key_locations)) {
+        for (const [name, location] of Object.entries(filled<CredentialsData>(project, 'credentials', document).key_locations)) {
           if (project.keyLocations.has(name)) exists(project, document, ['key_locations', name], name)
           else project.keyLocations.set(name, location)
         }

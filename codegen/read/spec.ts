@@ -2,6 +2,7 @@
 // secret. Types, defaults, documentation and editors use the same files.
 
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { addShorthand } from './ajv.js'
 
 /** A JSON Schema as it is written in schemas/config. */
 export type SpecSchema = Record<string, unknown>
@@ -29,7 +30,7 @@ export function keysOf(grammar: SpecSchema): KeySpec[] {
       const at = [...path, name]
       const resolved = resolve(grammar, item)
       const isRequired = Array.isArray(schema.required) && schema.required.includes(name)
-      const base = baseOf(grammar, item)
+      const base = membersIn(baseOf(grammar, item))
       const same = hasMembers(grammar, resolved) ? followed.get(base) : undefined
       keys.push({ path: at, schema: resolved, isRequired, ...(same && { same }) })
       if (same === undefined) descend(resolved, base, at)
@@ -44,11 +45,11 @@ export function keysOf(grammar: SpecSchema): KeySpec[] {
     ] as const) {
       const item = schema[part]
       if (typeof item !== 'object' || item === null) continue
-      const inner = baseOf(grammar, item)
+      const inner = membersIn(baseOf(grammar, item))
       if (!followed.has(inner)) descend(resolve(grammar, item), inner, [...path, name])
     }
   }
-  descend(grammar, grammar, [])
+  descend(grammar, membersIn(grammar), [])
   return keys
 }
 
@@ -61,14 +62,14 @@ export function resolve(grammar: SpecSchema, schema: unknown): SpecSchema {
 
 const fillers = new WeakMap<object, (value: unknown) => void>()
 
-/** A copy of a valid value, with the grammar's defaults for absent keys. */
+/** A copy of a valid value, with the grammar's defaults for absent keys; a text that is short for an object is that object. */
 export function withDefaults(grammar: SpecSchema, value: unknown): unknown {
   let fill = fillers.get(grammar)
   if (fill === undefined) {
     // A rule about several keys may forbid writing a default, so this ajv does not validate.
-    fill = new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateSchema: false, code: { optimize: false } }).compile(
-      grammar,
-    )
+    const ajv = new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateSchema: false, code: { optimize: false } })
+    addShorthand(ajv)
+    fill = ajv.compile(grammar)
     fillers.set(grammar, fill)
   }
   const copy = structuredClone(value)
@@ -87,6 +88,11 @@ export function hasMembers(grammar: SpecSchema, schema: SpecSchema): boolean {
 function baseOf(grammar: SpecSchema, schema: unknown): unknown {
   const { $ref } = schema as SpecSchema
   return typeof $ref === 'string' ? definition(grammar, $ref) : schema
+}
+
+/** What tells whether two schemas have the same members: a YAML alias makes them one object. */
+function membersIn(schema: unknown): unknown {
+  return (schema as SpecSchema).properties ?? schema
 }
 
 function definition(grammar: SpecSchema, reference: string): unknown {

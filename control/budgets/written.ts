@@ -4,18 +4,21 @@ import { type BudgetConfig, budgetOf, type WrittenBudget, windowOf } from '../..
 import { isZone } from '../../engine/budgets/window.js'
 import { Problem } from '../problem.js'
 
+/** A budget of the admin API and in a column. */
+export type StoredBudget = Pick<WrittenBudget, 'limit'> & Partial<WrittenBudget>
+
 /** The budgets in a column; null if there are none. */
-export function writtenBudgets(text: string | null): WrittenBudget[] | null {
-  return text === null ? null : (JSON.parse(text) as WrittenBudget[])
+export function writtenBudgets(text: string | null): StoredBudget[] | null {
+  return text === null ? null : (JSON.parse(text) as StoredBudget[])
 }
 
 /** The same in the engine's form. */
-export function configOf(written: WrittenBudget): BudgetConfig {
-  return budgetOf(written, 'UTC')
+export function configOf(written: StoredBudget): BudgetConfig {
+  return budgetOf({ zone: 'UTC', when_spent: 'refuse', ...written })
 }
 
 /** Throws if two have the same window, or if a time zone is unknown. */
-export function checkBudgets(budgets: readonly WrittenBudget[] | null | undefined): void {
+export function checkBudgets(budgets: readonly StoredBudget[] | null | undefined): void {
   const windows = new Set<string>()
   for (const budget of budgets ?? []) {
     const config = configOf(budget)

@@ -1,9 +1,8 @@
 // Keys in the store: creates, changes, rotates and revokes them. A key is shown once; the store keeps its SHA-256.
 
 import type { Transaction } from 'kysely'
-import type { WrittenBudget } from '../../engine/budgets/definition.js'
 import { type Actor, type Bound, write } from '../audit.js'
-import { writtenBudgets } from '../budgets/written.js'
+import { type StoredBudget, writtenBudgets } from '../budgets/written.js'
 import { limitsColumn, type WrittenLimits, writtenLimits } from '../limits.js'
 import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'
@@ -24,7 +23,7 @@ export interface KeyFields {
   /** Null: no limits of its own. */
   limits: WrittenLimits | null
   /** Null: no budgets of its own. */
-  budgets: WrittenBudget[] | null
+  budgets: StoredBudget[] | null
 }
 
 export interface KeyView extends KeyFields {

@@ -2,9 +2,8 @@
 // the team has a row: without one, nothing is limited.
 
 import type { Transaction } from 'kysely'
-import type { WrittenBudget } from '../../engine/budgets/definition.js'
 import { type Actor, write } from '../audit.js'
-import { writtenBudgets } from '../budgets/written.js'
+import { type StoredBudget, writtenBudgets } from '../budgets/written.js'
 import { newPublicId } from '../keys/secret.js'
 import { limitsColumn, type WrittenLimits, writtenLimits } from '../limits.js'
 import { Problem } from '../problem.js'
@@ -16,7 +15,7 @@ export interface TeamFields {
   name: string
   note: string | null
   limits: WrittenLimits | null
-  budgets: WrittenBudget[] | null
+  budgets: StoredBudget[] | null
 }
 
 export interface TeamView extends TeamFields {

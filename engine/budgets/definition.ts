@@ -26,18 +26,17 @@ export function amountOf(text: string): { limit: number; every: Every } | undefi
   return { limit: Number(units) * NANO + Number(fraction.padEnd(9, '0')), every: every as Every }
 }
 
-/** A budget as it is written, in gateway.yaml and in the store alike. */
+/** A budget in gateway.yaml and in the store, after its defaults were filled in. */
 export interface WrittenBudget {
   /** `5/day`. */
   limit: string
-  zone?: string
-  when_spent?: BudgetConfig['whenSpent']
+  zone: string
+  when_spent: BudgetConfig['whenSpent']
 }
 
-/** The same as it is counted, of what a grammar has checked; in `zone` where it names none. */
-export function budgetOf(written: WrittenBudget, zone: string): BudgetConfig {
-  const amount = amountOf(written.limit) ?? { limit: 0, every: 'ever' }
-  return { ...amount, zone: written.zone ?? zone, whenSpent: written.when_spent ?? 'refuse' }
+/** The same as it is counted, of what a grammar has checked. */
+export function budgetOf({ limit, zone, when_spent: whenSpent }: WrittenBudget): BudgetConfig {
+  return { ...(amountOf(limit) ?? { limit: 0, every: 'ever' }), zone, whenSpent }
 }
 
 /** What two budgets of one owner must not share: `day Europe/Berlin`. */

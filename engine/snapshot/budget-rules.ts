@@ -14,7 +14,7 @@ export function keyBudgets(
 ): Budget[] {
   const ofTeam = team !== undefined && rules && Object.hasOwn(rules.teams, team) ? rules.teams[team] : teamBudgets
   return [
-    ...budgets.of({ scope: `key:${name}`, words: 'this API key', isTold: true }, own ?? rules?.key, currency),
+    ...budgets.of({ scope: `key:${name}`, words: 'this API key', isTold: true }, own ?? rules.key, currency),
     ...groups.flatMap(({ name: group, group: { isHidden, budgets: given } }) =>
       budgets.of(
         { scope: `group:${group}`, words: isHidden ? 'the group of this API key' : `the group '${group}'`, isTold: !isHidden },
@@ -27,14 +27,16 @@ export function keyBudgets(
 }
 
 /** The budgets that belong to no key, model or upstream. */
-export function budgetRules(gateway: GatewayConfig, budgets: Budgets): BudgetRules | undefined {
-  const { budgets: rules, currency, upstreams } = gateway
+export function budgetRules({ budgets: rules, currency, upstreams }: GatewayConfig, budgets: Budgets): BudgetRules {
+  const { step, whole, bytesPerToken, partial, teams, tags, endUser, endUsers } = rules
   const hasUpstreams = Object.values(upstreams).some(one => one.budgets !== undefined)
-  if (rules === undefined) return hasUpstreams ? budgetRules({ ...gateway, budgets: NO_RULES }, budgets) : undefined
-  const { step, whole, bytesPerToken, partial, tags, endUser, endUsers } = rules
   const own = (table: BudgetsConfig['tags'], name: string): readonly BudgetConfig[] | undefined =>
     Object.hasOwn(table, name) ? table[name] : undefined
   return {
+    hasAny:
+      hasUpstreams ||
+      [rules.all, rules.key, endUser].some(one => one !== undefined) ||
+      [teams, tags, endUsers].some(table => Object.keys(table).length > 0),
     all: budgets.of({ scope: 'all', words: 'this gateway', isTold: false }, rules.all, currency),
     hasTags: Object.keys(tags).length > 0,
     ofTags: names =>
@@ -48,5 +50,3 @@ export function budgetRules(gateway: GatewayConfig, budgets: Budgets): BudgetRul
     partial,
   }
 }
-
-const NO_RULES: BudgetsConfig = { teams: {}, tags: {}, endUsers: {}, step: 256, whole: 4096, bytesPerToken: 3, partial: 'seen' }

@@ -329,7 +329,7 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
     origin: base.origin,
     pool: patchedAnswers(pool, endpoint, to),
     isOpen: path.includes('{'),
-    keepsHere: mapping !== undefined || endpoint.keeps === false,
+    keepsHere: mapping !== undefined || !endpoint.keeps,
     ...(token && { token }),
     ...(signer && { signer }),
     ...(next && { next }),

@@ -57,6 +57,8 @@ export interface Standing {
 
 /** Budgets that belong to no key, model or upstream, and how money is reserved. */
 export interface BudgetRules {
+  /** Whether the file has a budget of callers, keys, teams, tags, end users or upstreams. */
+  hasAny: boolean
   all: readonly Budget[]
   hasTags: boolean
   ofTags(tags: Iterable<string>): readonly Budget[]
@@ -401,8 +403,7 @@ export interface Snapshot {
   /** Whether any exchange may have a limit, or a budget. */
   hasLimits(): boolean
   hasBudgets(): boolean
-  /** Undefined: only keys and models have budgets. */
-  budgets: BudgetRules | undefined
+  budgets: BudgetRules
   /** The currency of prices, costs and budgets. */
   currency: string
   /** Whether callers never see a group's name. */

@@ -170,7 +170,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
       return standing
     },
     hasLimits: () => meters.hasAny,
-    hasBudgets: () => rules !== undefined || budgets.hasAny,
+    hasBudgets: () => rules.hasAny || budgets.hasAny,
     budgets: rules,
     currency: config.currency,
     isHidden: group => groupOf(group, config)?.isHidden === true,

@@ -7,7 +7,7 @@ import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { chargeOf } from '../core/usage.js'
 import type { Cost, Dialect, Usage } from '../plan.js'
-import type { Binding, BudgetRules, Key, Model, Route, Snapshot } from '../snapshot/model.js'
+import type { Binding, Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { type Choice, chooseModel } from './choose.js'
 import { requestedOutput } from './limit.js'
 import type { Input } from './read.js'
@@ -40,7 +40,7 @@ export function fund(
   // Counting tokens costs nothing.
   if (model === undefined || route.estimate) return { choice }
   const budgets = budgetsOf(key, model, exchange, snapshot)
-  const isUpstreams = rules?.hasUpstreams === true && choice.bindings.some(({ target }) => target.budgets.length > 0)
+  const isUpstreams = rules.hasUpstreams && choice.bindings.some(({ target }) => target.budgets.length > 0)
   if (budgets.length === 0 && !isUpstreams) return { choice }
   const priced = pricedOnes(route, choice, budgets, exchange, snapshot)
   const hold = holdOf(route, input, priced, budgets, exchange, snapshot)
@@ -127,11 +127,11 @@ function budgetsOf(key: Key | undefined, model: Model | undefined, exchange: Exc
   const own = key === undefined ? NONE : snapshot.standingOf(key).budgets
   const rules = snapshot.budgets
   const ofModel = model?.budgets ?? NONE
-  if (rules === undefined && ofModel.length === 0) return own
+  if (!rules.hasAny && ofModel.length === 0) return own
   const { labels } = exchange.log
-  const ofUser = rules && labels?.endUser !== undefined ? rules.ofEndUser(labels.endUser) : NONE
-  const ofTags = rules?.hasTags ? rules.ofTags(tagsOf(key, labels?.tags)) : NONE
-  return joined(joined(joined(joined(own, ofModel), ofUser), ofTags), rules?.all ?? NONE)
+  const ofUser = labels?.endUser !== undefined ? rules.ofEndUser(labels.endUser) : NONE
+  const ofTags = rules.hasTags ? rules.ofTags(tagsOf(key, labels?.tags)) : NONE
+  return joined(joined(joined(joined(own, ofModel), ofUser), ofTags), rules.all)
 }
 
 function joined(left: readonly Budget[], right: readonly Budget[]): readonly Budget[] {
@@ -182,7 +182,7 @@ function holdOf(
   snapshot: Snapshot,
 ): Hold {
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
-  const { step, whole, bytesPerToken, partial } = rulesOf(snapshot)
+  const { step, whole, bytesPerToken, partial } = snapshot.budgets
   const isStream = input.stream || route.relay !== undefined
   let [maxOutput, context, isHidden] = [0, 0, false]
   for (const { target } of bindings) {
@@ -201,14 +201,6 @@ function holdOf(
     price: priceOf(bindings, exchange),
   }
   return new Hold(budgets, terms, exchange.startedAt, shortage => exchange.endWith(refusalOf(shortage)))
-}
-
-type Reserving = Pick<BudgetRules, 'step' | 'whole' | 'bytesPerToken' | 'partial'>
-
-const USUAL: Reserving = { step: 256, whole: 4096, bytesPerToken: 3, partial: 'seen' }
-
-function rulesOf({ budgets }: Snapshot): Reserving {
-  return budgets ?? USUAL
 }
 
 /** The highest charge of so many tokens among the possible targets, with or without cache writes. */

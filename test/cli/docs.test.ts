@@ -116,7 +116,20 @@ describe('pages whose steps are run', () => {
 describe('blocks of all pages', () => {
   const all = pages.flatMap(page => blocksOf(readFileSync(join(root, page), 'utf8')).map(block => ({ page, ...block })))
   const grammars = Object.fromEntries(
-    ['gateway', 'provider', 'route', 'mapping', 'format', 'case', 'exchange', 'scenario', 'models', 'library'].map(name => {
+    [
+      'gateway',
+      'provider',
+      'route',
+      'mapping',
+      'format',
+      'case',
+      'exchange',
+      'scenario',
+      'models',
+      'library',
+      'simulator_scenario',
+      'fault',
+    ].map(name => {
       const { required: _, ...schema } = load(readFileSync(join(root, 'schemas/config', `${name}.yaml`), 'utf8')) as Record<string, unknown>
       return [name, schema]
     }),
@@ -124,21 +137,13 @@ describe('blocks of all pages', () => {
   const ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: false })
   ajv.addSchema(load(readFileSync(join(root, 'schemas/config/meters.yaml'), 'utf8')) as object, 'meters')
   const validators = Object.entries(grammars).map(([name, schema]) => [name, ajv.compile({ $id: `sluice:${name}`, ...schema })] as const)
-  /** Of other things than our own files: scenarios of the faults, stages of the simulator. */
-  const others = new Set(['docs/faults.md'])
 
   test('YAML is valid by one of our grammars, as a whole file or a part of one', () => {
     const wrong: string[] = []
     for (const { page, text, line, path } of all.filter(({ language }) => language === 'yaml')) {
       for (const value of loadAll(text)) {
         // What a reader is to fill in, and schemas of dialects, are looked at by their own tests.
-        if (
-          others.has(page) ||
-          path === 'litellm.yaml' ||
-          text.includes('…') ||
-          (path?.startsWith('schemas/') && !path.endsWith('format.yaml'))
-        )
-          continue
+        if (path === 'litellm.yaml' || text.includes('…') || (path?.startsWith('schemas/') && !path.endsWith('format.yaml'))) continue
         if (!validators.some(([, validate]) => validate(value))) wrong.push(`${page}:${line}`)
       }
     }

@@ -140,6 +140,8 @@ const KINDS = [
   'schemas/completions/client/answer.yaml',
   'providers/openai.yaml',
   'models/anthropic.yaml',
+  'simulator/chat.yaml',
+  'simulator/faults/scenarios.yaml',
   ...files('examples'),
 ]
 
@@ -155,7 +157,9 @@ test('each schema keeps to the grammar of schemas', () => {
 })
 
 test('each file names the schema of its kind, and it is there', () => {
-  const all = ['routes', 'mappings', 'providers', 'models', 'examples', 'schemas'].flatMap(files).filter(path => path !== KEYWORDS)
+  const all = ['routes', 'mappings', 'providers', 'models', 'simulator', 'examples', 'schemas']
+    .flatMap(files)
+    .filter(path => path !== KEYWORDS)
   const wrong = all.filter(path => {
     const schema = /^# yaml-language-server: \$schema=(\S+)\n/.exec(readFileSync(join(root, path), 'utf8'))?.[1]
     return schema === undefined || !existsSync(join(root, path, '..', schema))
@@ -187,6 +191,12 @@ describe('a real language server', () => {
     const keys = await editor.complete('two.yaml', 3, 4)
     expect(keys.items.map(({ label }) => label)).toEqual(expect.arrayContaining(['provider', 'secret', 'base']))
     expect(JSON.stringify(keys.items.find(({ label }) => label === 'base')?.documentation)).toMatch(/address/i)
+    const dialect = '# yaml-language-server: $schema=../schemas/config/simulator.yaml\ntitle: Two\ntask:\n  \nbody: \n'
+    await editor.open('simulator/two.yaml', dialect)
+    const ofTask = await editor.complete('simulator/two.yaml', 3, 2)
+    expect(ofTask.items.map(({ label }) => label)).toEqual(expect.arrayContaining(['does', 'id', 'early']))
+    const bodies = await editor.complete('simulator/two.yaml', 4, 6)
+    expect(bodies.items.map(({ label }) => label)).toEqual(expect.arrayContaining(['json', 'multipart', 'either', 'none']))
     const levels = await editor.complete('two.yaml', 5, 9)
     expect(levels.items.map(({ label }) => label)).toEqual(expect.arrayContaining(['info', 'warn']))
   })

@@ -25,9 +25,11 @@ const GRAMMARS: [pattern: RegExp, grammar: string][] = [
   [/^mappings\/[^/]+\/mapping\.yaml$/, 'mapping'],
   [/^mappings\/[^/]+\/cases\/[^/]+\.yaml$/, 'case'],
   [/^test\/scenarios\/[^/]+\.yaml$/, 'scenario'],
+  [/^simulator\/[^/]+\.yaml$/, 'simulator'],
+  [/^simulator\/faults\/[^/]+\.yaml$/, 'fault'],
 ]
 
-const files = ['routes', 'providers', 'schemas', 'mappings', 'test/scenarios'].flatMap(folder =>
+const files = ['routes', 'providers', 'schemas', 'mappings', 'simulator', 'test/scenarios'].flatMap(folder =>
   readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile() && entry.name.endsWith('.yaml'))
     .map(entry => relative(root, join(entry.parentPath, entry.name))),
@@ -146,7 +148,7 @@ describe('an editor', () => {
       return found === undefined || relative(root, join(root, file, '..', found)) !== `schemas/config/${kind}.yaml`
     })
     expect(wrong).toEqual([])
-    expect(new Set(ours.map(({ kind }) => kind)).size).toBe(9)
+    expect(new Set(ours.map(({ kind }) => kind)).size).toBe(11)
   })
 
   // The first line holds for the first document of a file; the settings hold for all of them.
@@ -191,15 +193,33 @@ describe('a grammar', () => {
     })
   }
 
+  test('of faults has the keys of a script, as the simulator has them', () => {
+    const keysIn = (name: string, definition: string): Record<string, unknown> =>
+      (project.configSchemas.get(name) as { $defs: Record<string, { properties: Record<string, unknown> }> }).$defs[definition]
+        ?.properties ?? {}
+    const script = keysIn('simulator_scenario', 'script')
+    expect(Object.keys(script).length).toBeGreaterThan(20)
+    expect(keysIn('fault', 'fault')).toMatchObject(script)
+  })
+
   test('names the kinds of errors that the engine knows', () => {
     const route = project.configSchemas.get('route') as { properties: { fail: { enum: string[] } } }
     const format = project.configSchemas.get('format') as {
-      properties: { error: { properties: { kinds: { required: string[]; properties: object } } } }
+      properties: { error: { properties: { kinds: { required: string[]; properties: Record<string, { description: string }> } } } }
     }
     const kinds = Object.keys(KINDS)
     expect(route.properties.fail.enum).toEqual(kinds)
+    const { fails, breaks } = (
+      project.configSchemas.get('fault') as { $defs: { fault: { properties: Record<string, { enum: string[] } | undefined> } } }
+    ).$defs.fault.properties
+    expect(fails?.enum).toEqual(kinds)
+    expect(breaks?.enum).toEqual(kinds)
     expect(format.properties.error.properties.kinds.required).toEqual(kinds)
-    expect(Object.keys(format.properties.error.properties.kinds.properties)).toEqual(kinds)
+    const described = Object.entries(format.properties.error.properties.kinds.properties)
+    expect(described.map(([kind]) => kind)).toEqual(kinds)
+    expect(described.map(([, { description }]) => description.match(/Status (\d+) by default/)?.[1])).toEqual(
+      Object.values(KINDS).map(String),
+    )
   })
 })
 

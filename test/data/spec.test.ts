@@ -33,6 +33,31 @@ function wrong(grammar: SpecModule.SpecSchema, schema: SpecModule.SpecSchema, va
   return check(value) ? undefined : `${JSON.stringify(value)}: ${ajv.errorsText(check.errors)}`
 }
 
+/** Whether a description says a default that is one value, always: `Default 5.`, but not `Default 5 if it is a list.` */
+function saysValue({ description, enum: values }: SpecModule.SpecSchema): boolean {
+  const [, said] = /\bDefault[:,]? ([^.,;:]+|`[^`]+`|'[^']+'|\d[\d.]*\d)(?=[.,;:](?:\s|$))/.exec(String(description)) ?? []
+  if (said === undefined) return false
+  const isWord = /^(?:`[^`]+`|'[^']*'|"[^"]*"|[\d.]+\w*|true|false|[A-Z]+|an empty \w+)$/.test(said)
+  return isWord || (Array.isArray(values) && values.includes(said))
+}
+
+test.each([
+  ['Default `refuse`.', true],
+  ['The database. Default `sqlite`.', true],
+  ['Default false.', true],
+  ['Default 1.5, which is much.', true],
+  ['Default POST.', true],
+  ['Default an empty object.', true],
+  ['Default free.', true],
+  ['Default POST if there is a body, otherwise GET.', false],
+  ['Default `json` if an upstream is called, else `none`.', false],
+  ['Default that of `budgets`.', false],
+  ['Default unknown, which counts as `true`.', false],
+  ['Default none.', false],
+])('of a description, %s is a value: %s', (description, isValue) => {
+  expect(saysValue({ description, enum: ['free', 'fixed'] })).toBe(isValue)
+})
+
 describe.each(grammars)('the spec of %s', (_name, grammar) => {
   const keys = keysOf(grammar)
   const named = keys.map(key => ({ ...key, name: key.path.join('.') }))
@@ -57,6 +82,19 @@ describe.each(grammars)('the spec of %s', (_name, grammar) => {
     expect(
       named.filter(({ schema }) => 'default' in schema && /\bDefault\b/.test(String(schema.description))).map(({ name }) => name),
     ).toEqual([])
+  })
+
+  test('has the default that its description says, if that is a value', () => {
+    const prose = named.filter(({ schema }) => !('default' in schema) && saysValue(schema))
+    expect(prose.map(({ name, schema }) => `${name}: ${schema.description}`)).toEqual([])
+  })
+
+  test('has a default of every flag that need not be there, or says what decides', () => {
+    const silent = named.filter(
+      ({ schema, isRequired }) =>
+        schema.type === 'boolean' && !isRequired && !('default' in schema) && !/\bDefault\b/.test(String(schema.description)),
+    )
+    expect(silent.map(({ name }) => name)).toEqual([])
   })
 
   test('has examples, which are valid, of every value that it does not list', () => {

@@ -51,6 +51,29 @@ test.each([
   })
 })
 
+test('a text that is short for an object means the defaults of that object', async () => {
+  const path = join(folder, 'short.yaml')
+  writeFileSync(path, 'store: sqlite\nkeys: [{ name: a, value: the-key-of-a, budget: [1/day, { limit: 2/month, when_spent: warn }] }]\n')
+  const { settings, gateway } = await loadConfig(path, plan, path)
+  const { store, budgets } = spec('gateway').properties
+  const usual = spec('gateway').$defs.budget?.properties
+  expect(settings.store).toMatchObject({
+    folder: join(folder, String(store?.properties?.folder?.default)),
+    mayMigrate: store?.properties?.migrate?.default === 'auto',
+  })
+  expect(gateway.keys[0]?.budgets).toEqual([
+    { limit: 1e9, every: 'day', zone: budgets?.properties?.zone?.default, whenSpent: usual?.when_spent?.default },
+    { limit: 2e9, every: 'month', zone: budgets?.properties?.zone?.default, whenSpent: 'warn' },
+  ])
+  const { step, whole, bytes_per_token, partial } = budgets?.properties ?? {}
+  expect(gateway.budgets).toMatchObject({
+    step: step?.default,
+    whole: whole?.default,
+    bytesPerToken: bytes_per_token?.default,
+    partial: partial?.default,
+  })
+})
+
 test('a model that an upstream lists has the defaults of a model, also one of an odd name', async () => {
   const path = join(folder, 'models.yaml')
   const names = ['m', 'constructor', '__proto__']
