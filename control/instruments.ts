@@ -52,7 +52,11 @@ export function createInstruments(registry: Registry) {
     unpriced: counter('sluice_unpriced_total', 'Exchanges with usage but without a price.', ['model', 'target', 'group']),
     attempts: counter('sluice_attempts_total', 'Attempts at targets, by outcome.', ['target', 'outcome']),
     refused: counter('sluice_refused_total', 'Exchanges that were refused before the first attempt.', ['reason', 'group']),
-    dropped: counter('sluice_dropped_fields_total', 'Fields that were dropped or changed for a provider.', ['dialect', 'upstream_dialect']),
+    dropped: counter('sluice_dropped_fields_total', 'Fields that were dropped or changed for a provider.', [
+      'dialect',
+      'upstream_dialect',
+      'field',
+    ]),
     lost: counter('sluice_ledger_lost_total', 'Exchanges without a row, because their records could not be delivered in time.', []),
     inFlight: gauge('sluice_in_flight', 'Exchanges under way.', ['worker']),
     streams: gauge('sluice_streams_open', 'Streams under way.', ['worker']),

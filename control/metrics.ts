@@ -157,15 +157,23 @@ function countAttempts({ attempts, refused, dropped }: Instruments, limited: Ser
   const [first] = alike
   const { error, group = NONE, target = NONE } = first
   if (first.attempts > 0) attempts.inc(limited('attempts', { target, outcome: error ?? 'ok' }), alike.length)
-  else if (first.status >= 400) refused.inc(limited('refused', { reason: error ?? NONE, group }), alike.length)
+  const isRefused = first.attempts === 0 && first.status >= 400
+  const usual = REASONS[error ?? ''] ?? error ?? NONE
   for (const { words } of alike) {
+    if (isRefused) refused.inc(limited('refused', { reason: words?.reason ?? usual, group }))
     if (words === undefined) continue
     for (const one of words.failed ?? []) attempts.inc(limited('attempts', { target: one.target, outcome: one.kind }))
-    // A client chooses field names, so they go into the row's detail and not into labels.
-    const fields = words.dropped?.length ?? 0
-    if (fields > 0) dropped.inc(limited('dropped', dialectsOf(first)), fields)
+    // A label has names of schemas and of the configuration only. Those that a client made up are in the detail of the row.
+    for (const name of words.dropped ?? [])
+      dropped.inc(limited('dropped', { ...dialectsOf(first), field: words.unnamed?.includes(name) ? OTHER : name }))
   }
 }
+
+/** The reasons of refusals, by the kind of error, if nothing more is known. */
+const REASONS: Readonly<Record<string, string>> = { authentication: 'key', permission: 'key', billing: 'budget' }
+
+/** A name that is none of the configuration. */
+const OTHER = 'other'
 
 const dialectsOf = ({ dialect, upstreamDialect }: ExchangeRecord): { dialect: string; upstream_dialect: string } => ({
   dialect: dialect ?? NONE,

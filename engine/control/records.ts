@@ -76,6 +76,10 @@ export interface Words {
   cause?: string
   failed?: readonly { target: string; kind: string; cause: string }[]
   dropped?: readonly string[]
+  /** Those of them that the client made up. */
+  unnamed?: readonly string[]
+  /** What a refusal is for, if the kind of its error does not say it. */
+  reason?: string
   /** Targets whose call was cancelled because another was faster. */
   cancelled?: readonly { target: string }[]
   /** Quantities of the rare meters, by name. */
@@ -192,7 +196,7 @@ function endOf({ log, isAborted }: Exchange): number {
 }
 
 function wordsOf({ log }: Exchange, usage: Usage | undefined): Words | undefined {
-  const { error, failed, dropped, labels, cancelled } = log
+  const { error, failed, dropped, unnamed, labels, cancelled } = log
   const hasMore = usage !== undefined && hasRare(usage)
   if (!error && !failed && !dropped && !labels?.tags && !cancelled && !hasMore) return undefined
   const words: Words = {}
@@ -200,9 +204,11 @@ function wordsOf({ log }: Exchange, usage: Usage | undefined): Words | undefined
   if (error) {
     words.message = error.message
     if (error.cause !== undefined) words.cause = error.cause
+    if (error.reason !== undefined) words.reason = error.reason
   }
   if (failed) words.failed = failed
   if (dropped) words.dropped = dropped
+  if (unnamed) words.unnamed = unnamed
   if (cancelled) words.cancelled = cancelled
   if (hasMore) words.meters = rareOf(usage)
   return words

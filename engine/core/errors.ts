@@ -16,6 +16,8 @@ export interface ErrorMore {
   headers?: Record<string, string>
   /** Details for the log only. */
   cause?: unknown
+  /** What a refusal is for, if its kind does not say it: a meter of limits, or `budget`. For metrics only. */
+  reason?: string
   /** The request is too long for the model. */
   isTooLong?: boolean
   /** The status to answer with, if it is the upstream's own. */

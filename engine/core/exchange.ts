@@ -142,6 +142,8 @@ export interface LogEntry {
   isStream?: boolean
   /** Fields that were omitted or changed because the provider lacks them. */
   dropped?: readonly string[]
+  /** Those of them that the schema of the client's dialect does not name. */
+  unnamed?: readonly string[]
   /** The end user, conversation and tags that the client names. */
   labels?: Labels
   status: number
@@ -169,7 +171,7 @@ export interface LogEntry {
   /** Milliseconds from the beginning to the first bytes of the answer, and to the first event with content. */
   firstByte?: number
   firstToken?: number
-  error?: { kind: string; message: string; cause?: string }
+  error?: { kind: string; message: string; cause?: string; reason?: string | undefined }
   /** The targets that failed before the one that answered. */
   failed?: ({ target: string; kind: string; cause: string } & CallFacts)[]
   /** Targets whose call was cancelled because another was faster. */

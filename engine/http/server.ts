@@ -242,7 +242,12 @@ function end(exchange: HttpExchange, thrown: unknown): void {
   // The client went away: there is nobody to answer, and nothing failed.
   if (exchange.isAborted) return
   const error = asGatewayError(thrown)
-  exchange.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
+  exchange.log.error = {
+    kind: error.kind,
+    message: error.message,
+    ...(error.cause !== undefined && { cause: describeCause(error.cause) }),
+    reason: error.more.reason ?? (error.more.param === undefined ? undefined : error.more.param === 'model' ? 'model' : 'parameter'),
+  }
   exchange.endWith(error)
 }
 

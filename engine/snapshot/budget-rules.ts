@@ -14,7 +14,7 @@ export function keyBudgets(
 ): Budget[] {
   const ofTeam = team !== undefined && rules && Object.hasOwn(rules.teams, team) ? rules.teams[team] : teamBudgets
   return [
-    ...budgets.of({ scope: `key:${name}`, words: 'this API key', isTold: true }, own ?? rules.key, currency),
+    ...budgets.of({ scope: `key:${name}`, words: 'this API key', isTold: true }, own ?? rules?.key, currency),
     ...groups.flatMap(({ name: group, group: { isHidden, budgets: given } }) =>
       budgets.of(
         { scope: `group:${group}`, words: isHidden ? 'the group of this API key' : `the group '${group}'`, isTold: !isHidden },
@@ -26,8 +26,11 @@ export function keyBudgets(
   ]
 }
 
+/** For programs that give none; those of gateway.yaml have their defaults from its spec. */
+const NO_BUDGETS: BudgetsConfig = { teams: {}, tags: {}, endUsers: {}, step: 256, whole: 4096, bytesPerToken: 3, partial: 'seen' }
+
 /** The budgets that belong to no key, model or upstream. */
-export function budgetRules({ budgets: rules, currency, upstreams }: GatewayConfig, budgets: Budgets): BudgetRules {
+export function budgetRules({ budgets: rules = NO_BUDGETS, currency, upstreams }: GatewayConfig, budgets: Budgets): BudgetRules {
   const { step, whole, bytesPerToken, partial, teams, tags, endUser, endUsers } = rules
   const hasUpstreams = Object.values(upstreams).some(one => one.budgets !== undefined)
   const own = (table: BudgetsConfig['tags'], name: string): readonly BudgetConfig[] | undefined =>

@@ -204,7 +204,7 @@ export interface GatewayConfig {
   upstreams: Readonly<Record<string, UpstreamConfig>>
   models: Readonly<Record<string, ModelConfig>>
   groups?: Readonly<Record<string, GroupConfig>>
-  budgets: BudgetsConfig
+  budgets?: BudgetsConfig
   /** Limits of each key without limits of its own. */
   keyLimits?: RateLimits
   limits?: Partial<Limits>

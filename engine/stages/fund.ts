@@ -236,11 +236,13 @@ function refusalOf({ budget, denial }: Shortage): GatewayError {
   if (denial === 'away')
     return new GatewayError('unavailable', 'Budgets cannot be checked at the moment.', {
       retryAfter: '1',
+      reason: 'budget',
       cause: `${cause}: its balance is unknown`,
     })
   if (denial === 'held')
     return new GatewayError('rate_limit', `${whose} is reserved for other requests under way. Try again in 1s.`, {
       retryAfter: '1',
+      reason: 'budget',
       headers,
       cause: `${cause} is reserved by other requests`,
     })
@@ -249,6 +251,7 @@ function refusalOf({ budget, denial }: Shortage): GatewayError {
   return new GatewayError('billing', `${whose} is spent${owner.isTold ? `: ${words}` : ''}.${anew}`, {
     // Clients would retry at once, in vain.
     headers: { ...headers, 'x-should-retry': 'false' },
+    reason: 'budget',
     ...(rest <= SOON && rest > 0 && { retryAfter: String(Math.ceil(rest / 1_000)) }),
     cause: `${cause} is spent`,
   })

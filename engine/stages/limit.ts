@@ -6,7 +6,7 @@ import type { Exchange } from '../core/exchange.js'
 import { memberAt } from '../core/members.js'
 import { durationText, rateLimitHeaders } from '../limits/headers.js'
 import { type Amounts, amountsOf, Lease, type Refusal, take, takeNow } from '../limits/lease.js'
-import { IN_FLIGHT, type Meter, REQUESTS } from '../limits/meter.js'
+import { IN_FLIGHT, INPUT, type Meter, OUTPUT as OUTPUT_TOKENS, REQUESTS, TOKENS } from '../limits/meter.js'
 import type { Dialect, Usage } from '../plan.js'
 import type { Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
 import type { Input } from './read.js'
@@ -134,15 +134,26 @@ function refusalOf({ meter, wait }: Refusal, meters: readonly Meter[], dialect: 
   const seconds = String(Math.max(1, Math.ceil(wait / 1_000)))
   return new GatewayError('rate_limit', `Rate limit reached for ${meter.owner}: ${wordsOf(meter)}. Try again in ${seconds}s.`, {
     retryAfter: seconds,
+    reason: REASONS[meter.kind],
     cause: `the limit ${meter.id} is reached`,
     ...(dialect.rateLimits && { headers: rateLimitHeaders(dialect.rateLimits, meters, now()) }),
   })
+}
+
+/** What metrics call a limit that is reached, by its kind. */
+const REASONS: Readonly<Record<Meter['kind'], string>> = {
+  [REQUESTS]: 'rate',
+  [INPUT]: 'tokens',
+  [OUTPUT_TOKENS]: 'tokens',
+  [TOKENS]: 'tokens',
+  [IN_FLIGHT]: 'in_flight',
 }
 
 function fullOf({ meter, wait }: Refusal): GatewayError {
   const seconds = String(Math.max(1, Math.ceil(wait / 1_000)))
   return new GatewayError('rate_limit', `The upstreams of this model are at their limits. Try again in ${seconds}s.`, {
     retryAfter: seconds,
+    reason: REASONS[meter.kind],
     cause: `${meter.owner} is at its limit: ${wordsOf(meter)}`,
   })
 }

@@ -16,6 +16,8 @@ export interface MappedBody {
   carry: Json
   /** Fields of the client's request that the provider does not see. */
   dropped: readonly string[]
+  /** Those of them that the schema does not name. */
+  unnamed: readonly string[]
 }
 
 const NONE: readonly string[] = Object.freeze([])
@@ -27,14 +29,15 @@ export function mappedBody(attempt: Attempt, ctx: Context, unnamed: readonly str
   const carry = mapping?.carry?.(input.body, ctx)
   const body = hasBody && mapping?.request ? (mapping.request(input.body, ctx, carry) as Body) : undefined
   const told = body && binding.fit ? fitMade(body, attempt, ctx) : (mapping?.dropped?.(input.body, ctx, body) ?? NONE)
-  const named = unnamed.length > 0 ? [...told, ...unnamed.filter(path => !isWithin(path, told))] : told
-  const dropped = body ? withEndpointDrops(named, body, attempt) : named
+  const others = unnamed.length > 0 ? unnamed.filter(path => !isWithin(path, told)) : NONE
+  const lost = others.length > 0 ? [...told, ...others] : told
+  const dropped = body ? withEndpointDrops(lost, body, attempt) : lost
   checkLost(dropped, choice)
-  if (body === undefined) return { text: undefined, carry, dropped }
+  if (body === undefined) return { text: undefined, carry, dropped, unnamed: others }
   const ask = input.stream ? binding.to.stream?.ask : undefined
   if (ask) setMember(body, ask.path, ask.value)
   adapt(body, binding)
-  return { text: releaseDigits(JSON.stringify(body)), carry, dropped }
+  return { text: releaseDigits(JSON.stringify(body)), carry, dropped, unnamed: others }
 }
 
 /** Fits a mapping's body to its model. Returns the lost members, with the client's names if the mapping knows them. */

@@ -23,6 +23,8 @@ export interface Rendered {
   isAsked: boolean
   /** Fields of the request that the provider does not see. */
   dropped: readonly string[]
+  /** Those of them that the schema of the client's dialect does not name: names that the client made. */
+  unnamed?: readonly string[]
 }
 
 const NONE: readonly string[] = Object.freeze([])
@@ -66,12 +68,12 @@ export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[
   if (binding.target.isCallers) request.hides = callersCredential(attempt).text
   const hasBody = method !== 'GET' && method !== 'DELETE'
   if (binding.mapping) {
-    const { text, carry, dropped } = mappedBody(attempt, ctx, unnamed, hasBody)
+    const { text, ...rest } = mappedBody(attempt, ctx, unnamed, hasBody)
     if (text !== undefined) {
       headers.push('content-type', 'application/json')
       request.body = text
     }
-    return { request, ctx, carry, isAsked: false, dropped }
+    return { request, ctx, isAsked: false, ...rest }
   }
   if (input.form) {
     headers.push('content-type', input.form.type)

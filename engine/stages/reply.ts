@@ -56,6 +56,7 @@ function headersOf(outcome: Outcome): Record<string, string> {
   if (rendered.dropped.length > 0) {
     headers['x-sluice-dropped'] = rendered.dropped.join(', ')
     exchange.log.dropped = rendered.dropped
+    if (rendered.unnamed && rendered.unnamed.length > 0) exchange.log.unnamed = rendered.unnamed
   }
   if (binding.mapping === undefined && outcome.kind !== 'joined') {
     for (const name of route.mirror) {

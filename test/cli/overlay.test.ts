@@ -230,7 +230,7 @@ describe('an overlay that changes', () => {
       return most
     }
     // A provider's whole dialect: what compiling it costs would be felt.
-    for (const name of readdirSync(join(root, 'schemas/messages')))
+    for (const name of readdirSync(join(root, 'schemas/messages')).filter(file => file.endsWith('.yaml')))
       write(`schemas/mine/${name}`, readFileSync(join(root, 'schemas/messages', name), 'utf8').replaceAll('$schema=../../', '$schema='))
     write('routes/v.yaml', route(1))
     expect(await busiest(async () => (await fetch(`${url}/v`)).status === 200)).toBeLessThan(50)

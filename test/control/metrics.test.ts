@@ -58,7 +58,7 @@ const METRICS: Readonly<Record<string, string[]>> = {
   sluice_target_in_flight: ['target'],
   sluice_queue_seconds: ['target', 'outcome'],
   sluice_refused_total: ['reason', 'group'],
-  sluice_dropped_fields_total: ['dialect', 'upstream_dialect'],
+  sluice_dropped_fields_total: ['dialect', 'upstream_dialect', 'field'],
   sluice_streams_open: ['worker'],
   sluice_sockets_open: ['worker'],
   sluice_in_flight: ['worker'],
@@ -96,6 +96,23 @@ test('queues, silences and the own time of exchanges are measured', async () => 
   expect(figureOf(text, `sluice_overhead_seconds_count{${labels}}`)).toBe(2)
   // The time in the queue is in another metric.
   expect(figureOf(text, `sluice_overhead_seconds_sum{${labels}}`)).toBeLessThan(1)
+})
+
+test('refusals are counted by their reason, and dropped fields by their name', async () => {
+  expect((await ask(gateway.url, FILE_KEY, 'no such model')).status).toBe(404)
+  expect((await ask(gateway.url, 'no such key', 'sim')).status).toBe(401)
+  expect((await ask(gateway.url, FILE_KEY, 'sim', { messages: 'Hi' })).status).toBe(400)
+  for (const reason of ['model', 'parameter']) await untilIs(`sluice_refused_total{reason="${reason}",group="default"}`, 1)
+  await untilIs('sluice_refused_total{reason="key",group="none"}', 1)
+  const asked = await fetch(`${gateway.url}/v1/messages`, {
+    method: 'POST',
+    headers: { 'x-api-key': FILE_KEY, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sim', max_tokens: 9, top_k: 3, made_up: 1, messages: [{ role: 'user', content: 'Hi' }] }),
+  })
+  expect([asked.status, asked.headers.get('x-sluice-dropped')]).toEqual([200, 'top_k, made_up'])
+  const labels = 'dialect="messages",upstream_dialect="chat"'
+  for (const field of ['top_k', 'other']) await untilIs(`sluice_dropped_fields_total{${labels},field="${field}"}`, 1)
+  expect(await page()).not.toContain('made_up')
 })
 
 test('an ejected target is down, others are up', async () => {
