@@ -88,7 +88,7 @@ afterAll(async () => {
 const rolesOf = (messages: Said[] | undefined): string[] => (messages ?? []).map(({ role }) => role)
 const contents = (messages: Said[] | undefined): unknown[] => (messages ?? []).map(({ content }) => content)
 
-test('the official client continues a response, whole or streamed, without any setting', async () => {
+test('the official client continues whole and streamed responses without any setting', async () => {
   const first = await client.responses.create({ model: 'm', input: SEALED, instructions: 'Be brief.' })
   expect([first.output_text, first.store, first.previous_response_id]).toEqual(['turn 1', true, null])
   const second = await client.responses.create({ model: 'm', input: 'And now?', previous_response_id: first.id })
@@ -112,7 +112,7 @@ test('the official client continues a response, whole or streamed, without any s
   }
 })
 
-test('a response is retrieved with its input, and deleted', async () => {
+test('a response can be retrieved with its input, and deleted', async () => {
   const input = [
     { role: 'user' as const, content: 'One' },
     { role: 'user' as const, content: 'Two' },
@@ -155,7 +155,7 @@ test('only the key that made a response can retrieve it', async () => {
   expect((await client.responses.retrieve(made.id)).id).toBe(made.id)
 })
 
-test('the AI SDK refers to items, with its own way of storing, whole and streamed', async () => {
+test('the AI SDK refers to kept items, in whole answers and streams', async () => {
   const openai = createOpenAI({ apiKey: 'key-of-ada', baseURL: `${gateway.url}/v1` })
   const weather = tool({ description: 'The weather', inputSchema: z.object({ city: z.string() }), execute: async () => 'sunny' })
   const messages: ModelMessage[] = [{ role: 'user', content: 'How is Rome?' }]
@@ -172,7 +172,7 @@ test('the AI SDK refers to items, with its own way of storing, whole and streame
   expect(contents(chat.seen.at(-1)).slice(-3)).toEqual(['And Paris?', text, 'Thanks'])
 })
 
-test('a provider of the same dialect that keeps nothing is no different', async () => {
+test('responses of a provider of the same dialect that keeps nothing are kept, too', async () => {
   const first = await client.responses.create({ model: 'local', input: 'Hello' })
   expect((await client.responses.retrieve(first.id)).output_text).toBe(first.output_text)
   const stream = client.responses.stream({ model: 'other', input: 'More', previous_response_id: first.id })

@@ -305,7 +305,7 @@ onEachEngine((make, kind) => {
   })
   afterAll(() => store?.close())
 
-  test('conservation holds after each step, whatever is lost, doubled or dies', async () => {
+  test('money is conserved after each step, whatever messages are lost or doubled and whatever process dies', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 0, max: 300 }),
@@ -342,7 +342,7 @@ onEachEngine((make, kind) => {
     )
   })
 
-  test('money that one takes while others request is no refusal: they request again', async () => {
+  test('an exchange requests again if another took the granted money first', async () => {
     const grant = async ({ least }: AccountModule.MoneyAsked) => {
       await new Promise(done => setImmediate(done))
       return { granted: least, before: 0, left: 1_000 - least, held: 0 }
@@ -362,7 +362,7 @@ onEachEngine((make, kind) => {
     expect(account.reserved).toBe(300)
   })
 
-  test('no request is refused while there is enough, however many come at once', async () => {
+  test('no request is refused while there is enough money, however many come at once', async () => {
     const amounts = fc.integer({ min: 1, max: 30 })
     const exchanges = fc.array(fc.record({ worker: fc.nat(2), after: fc.nat(6) }), { minLength: 30, maxLength: 80 })
     await fc.assert(
@@ -408,7 +408,7 @@ onEachEngine((make, kind) => {
     )
   })
 
-  test('a grant is the needed amount, and a part of the rest', () => {
+  test('a grant is the needed amount and a part of the rest', () => {
     fc.assert(
       fc.property(
         fc.nat(1000),
@@ -426,7 +426,7 @@ onEachEngine((make, kind) => {
     )
   })
 
-  test('windows follow each other without a gap, in every zone', () => {
+  test('windows follow each other without a gap in every time zone', () => {
     const zones = ['UTC', 'Europe/Berlin', 'America/Havana', 'Asia/Kathmandu', 'Australia/Lord_Howe', 'Pacific/Apia', 'America/Sao_Paulo']
     fc.assert(
       fc.property(
