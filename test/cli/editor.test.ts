@@ -145,7 +145,7 @@ const KINDS = [
 /** The grammar of schemas, which is one itself. */
 const KEYWORDS = 'schemas/config/keywords/schema.yaml'
 
-test('each schema keeps to the grammar of schemas', () => {
+test('each schema is valid by the grammar of schemas', () => {
   const validate = new Ajv2020({ strict: false }).compile(load(readFileSync(join(root, KEYWORDS), 'utf8')) as object)
   const all = files('schemas').filter(path => path.startsWith('schemas/config/') || !path.endsWith('/format.yaml'))
   const wrong = all.filter(path => !validate(load(readFileSync(join(root, path), 'utf8'))))
@@ -153,7 +153,7 @@ test('each schema keeps to the grammar of schemas', () => {
   expect(all.length).toBeGreaterThan(80)
 })
 
-test('each file names the schema of its kind, and it is there', () => {
+test('each file names the schema of its kind, which exists', () => {
   const all = ['routes', 'mappings', 'providers', 'models', 'examples', 'schemas'].flatMap(files).filter(path => path !== KEYWORDS)
   const wrong = all.filter(path => {
     const schema = /^# yaml-language-server: \$schema=(\S+)\n/.exec(readFileSync(join(root, path), 'utf8'))?.[1]
@@ -168,11 +168,11 @@ describe('a real language server', () => {
     expect(await editor.open(path, readFileSync(join(root, path), 'utf8'))).toEqual([])
   })
 
-  test('every kind is there', () => expect(KINDS.filter(path => !existsSync(join(root, path)))).toEqual([]))
+  test('is tested with a file of every kind', () => expect(KINDS.filter(path => !existsSync(join(root, path)))).toEqual([]))
 
   const head = '# yaml-language-server: $schema=schemas/config/gateway.yaml\n'
 
-  test('reports a wrong key and a wrong value, at their places', async () => {
+  test('reports a wrong key and a wrong value at their positions', async () => {
     const found = await editor.open('one.yaml', `${head}listen: 127.0.0.1:8080\ncolour: red\ngrace: soon\n`)
     expect(found.map(({ range }) => range.start.line).sort()).toEqual([2, 3])
     expect(found.find(({ range }) => range.start.line === 2)?.message).toMatch(/colour/)
@@ -181,7 +181,7 @@ describe('a real language server', () => {
     expect(missing?.message).toMatch(/dialect/)
   })
 
-  test('completes keys, with what they are for, and words', async () => {
+  test('completes keys with their descriptions, and values', async () => {
     await editor.open('two.yaml', `${head}upstreams:\n  one:\n    \nlog:\n  level: \n`)
     const keys = await editor.complete('two.yaml', 3, 4)
     expect(keys.items.map(({ label }) => label)).toEqual(expect.arrayContaining(['provider', 'secret', 'base']))
@@ -190,7 +190,7 @@ describe('a real language server', () => {
     expect(levels.items.map(({ label }) => label)).toEqual(expect.arrayContaining(['info', 'warn']))
   })
 
-  test('shows the description of a key on hovering', async () => {
+  test('shows the description of a key on hover', async () => {
     await editor.open('three.yaml', `${head}reference: true\n`)
     expect((await editor.hover('three.yaml', 1, 3)).contents.value).toMatch(/openapi\.json/)
   })
