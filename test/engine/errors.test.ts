@@ -97,7 +97,7 @@ function messageOf(told: Told): unknown {
 const dialects = Object.values(plan.dialects)
 const all = dialects.flatMap(dialect => KINDS.map((kind): [string, Kind, Dialect] => [dialect.name, kind, dialect]))
 
-describe('every kind in every dialect', () => {
+describe('every kind of error in every dialect', () => {
   test.each(all)('%s as %s', (_name, kind, dialect) => {
     const message = `What went wrong: "quotes", \\ and\nlines, é😀 </script>.`
     const { status, headers, body } = renderError(dialect, new GatewayError(kind, message), ID)

@@ -64,7 +64,7 @@ const { shape } = fc.letrec<{ shape: unknown; list: unknown[]; object: object }>
   object: fc.dictionary(key, tie('shape'), { maxKeys: 4 }),
 }))
 
-/** Leaves are changed in their places, in the way of events of one stream. */
+/** Changes leaves as the events of one stream differ. */
 function varied(value: unknown, leaves: unknown[]): unknown {
   if (Array.isArray(value)) return value.map(item => varied(item, leaves))
   if (typeof value === 'object' && value !== null)
@@ -86,8 +86,8 @@ const damaged = fc
     for (const [which, where, put] of cuts) {
       const at = which % result.length
       const text = result[at] as string
-      const place = text.length === 0 ? 0 : where % text.length
-      result[at] = text.slice(0, place) + put + text.slice(place + 1)
+      const offset = text.length === 0 ? 0 : where % text.length
+      result[at] = text.slice(0, offset) + put + text.slice(offset + 1)
     }
     return result
   })
@@ -109,7 +109,7 @@ describe.each([
 ])('%s', (_what, texts) => {
   const streams = fc.array(texts, { minLength: 1, maxLength: 3 })
 
-  test('are what JSON.parse makes of them', () => {
+  test('are read as JSON.parse reads them', () => {
     fc.assert(
       fc.property(streams, lists => {
         const templates = createEventTemplates(formatWith([]))
@@ -122,7 +122,7 @@ describe.each([
     )
   })
 
-  test('come with their text wherever a marker is in it', () => {
+  test('come with their text if it contains a marker', () => {
     fc.assert(
       fc.property(streams, markers, (lists, watched) => {
         const templates = createEventTemplates(formatWith(watched))
@@ -196,7 +196,7 @@ function castOf(texts: readonly string[], reader: EventReader): number {
   return count
 }
 
-test('a stream is cast from what others left', () => {
+test('a stream uses the templates of earlier streams', () => {
   const templates = createEventTemplates(formatWith([]))
   const streamOf = (id: number): string[] => ['a', 'b', 'c'].map(text => `{"id":"${id}","created":${id},"text":"${text}"}`)
   expect(castOf(streamOf(1), templates.reader())).toBe(1)
@@ -204,7 +204,7 @@ test('a stream is cast from what others left', () => {
   expect(castOf(streamOf(3), templates.reader())).toBe(3)
 })
 
-test('events are cast whatever their lines are', () => {
+test('events with names and ids use templates', () => {
   const lines = (text: string, index: number): string => `event: piece\nid: ${index}\ndata: {"text":"${text}"}\n\n`
   let count = 0
   readerOf().read(['a', 'b', 'c', 'd'].map(lines).join(''), (_value, told) => {
@@ -213,7 +213,7 @@ test('events are cast whatever their lines are', () => {
   expect(count).toBe(2)
 })
 
-test('where events are all unlike, little is tried, and what comes back is learnt again', () => {
+test('templates are rarely tried if all events differ, and are learnt again when events repeat', () => {
   const templates = createEventTemplates(formatWith([]))
   // Each name occurs twice, and never again.
   for (let kind = 0; kind < 200; kind++)
@@ -238,19 +238,19 @@ test.each([
   ['a number', ['12'], [5, 6, 7, 12].map(number => `{"a":${number}}`), [2, 3]],
   ['two texts', ['"a":"x","b":"y'], ['p', 'q', 'r', 'x'].map(text => `{"a":"${text}","b":"${text === 'x' ? 'y' : text}"}`), [2, 3]],
   ['what has a backslash', ['"x\\"y"'], ['p', 'q', 'r', 'x\\"y'].map(text => `{"a":"${text}"}`), [2, 3]],
-])('of a marker that is %s no event is cast in silence', (_what, watched, texts, told) => {
+])('an event with a marker comes with its text: %s', (_what, watched, texts, told) => {
   const reader = readerOf(watched)
-  const places: number[] = []
-  texts.forEach((text, place) => {
+  const indices: number[] = []
+  texts.forEach((text, index) => {
     reader.read(event(text), (_value, read) => {
-      if (read !== undefined) places.push(place)
+      if (read !== undefined) indices.push(index)
     })
   })
   // Two come before there is a template.
-  expect(places).toStrictEqual([0, 1, ...told])
+  expect(indices).toStrictEqual([0, 1, ...told])
 })
 
-test('reading stops when the handler says so', () => {
+test('reading stops when the handler returns true', () => {
   const reader = readerOf()
   const values: unknown[] = []
   const text = ['a', 'b', 'c', 'd'].map(content => event(chunk(content))).join('')
@@ -259,7 +259,7 @@ test('reading stops when the handler says so', () => {
   expect(values).toHaveLength(3)
 })
 
-test('an event keeps what it has when the next one comes, and shares what never changes', () => {
+test('an event keeps its values when the next one is read, and shares constant ones', () => {
   const values: { choices: { delta: { content: string } }[]; meta: object }[] = []
   const text = ['a', 'b', 'c', 'd'].map(content => event(chunk(content, 0, ',"meta":{"tier":"x"}'))).join('')
   readerOf().read(text, value => {
