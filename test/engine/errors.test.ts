@@ -182,8 +182,8 @@ describe('other parts of an error', () => {
   })
 })
 
-describe('an exception of another class', () => {
-  test('is an internal error, whose message no client sees', () => {
+describe('asGatewayError', () => {
+  test('makes an exception of another class an internal error, whose message no client sees', () => {
     const error = asGatewayError(new TypeError('secret of /etc/passwd'))
     expect(error.kind).toBe('internal')
     for (const dialect of dialects) {
@@ -194,7 +194,7 @@ describe('an exception of another class', () => {
     expect(error.cause).toBeInstanceOf(TypeError)
   })
 
-  test('a failure that has a kind is left as it is', () => {
+  test('keeps an error that has a kind', () => {
     const error = new GatewayError('conflict', 'x')
     expect(asGatewayError(error)).toBe(error)
   })

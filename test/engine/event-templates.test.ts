@@ -150,7 +150,7 @@ test.each([
     ),
   ],
   ['texts with more escapes than are looked for', ['a', 'b', '"'.repeat(63), '"'.repeat(64), '"'.repeat(65)].map(text => chunk(text))],
-  ['escapes that are none', ['"a"', '"b"', '"\\x"', '"\\u12"', '"\\'].map(text => `{"a":${text}}`)],
+  ['invalid escapes', ['"a"', '"b"', '"\\x"', '"\\u12"', '"\\'].map(text => `{"a":${text}}`)],
   ['numbers', [0, 1, 10, 999_999_999_999_999].map(at => chunk('same', at))],
   ['a text and a number', [0, 1, 12].map(at => chunk(`word ${at}`, at))],
   ['two texts', ['x', 'y', 'zz'].map(text => chunk(text, 0, `,"obfuscation":"${text}${text}"`))],
@@ -160,12 +160,12 @@ test.each([
   ['another key', ['{"a":"x"}', '{"b":"x"}', '{"a":"y"}', '{"b":"z"}']],
   ['the name of the prototype', ['a', 'b', 'c'].map(text => `{"__proto__":{"x":"${text}"},"y":"${text}"}`)],
   [
-    'what looks like a mark',
+    'texts that look like a mark',
     ['a', '\u00010\u0001', '\u00011\u0001', 'b'].map(text => `{"a":${JSON.stringify(text)},"b":"\\u00010\\u0001"}`),
   ],
-  ['what a pattern is made of', ['a', 'b', 'c'].map(text => `{"a":"${text}","b":"(.*)[a]{1}^$|?+ \\\\d /"}`)],
+  ['characters of regular expressions', ['a', 'b', 'c'].map(text => `{"a":"${text}","b":"(.*)[a]{1}^$|?+ \\\\d /"}`)],
   ['blanks', ['a', 'b', 'c'].map(text => ` { "a" : "${text}" , "b" : 1 } `)],
-  ['what is no object', ['"a"', '"b"', '1', '2', '[1,"a"]', '[2,"b"]', 'null', '']],
+  ['values that are not objects', ['"a"', '"b"', '1', '2', '[1,"a"]', '[2,"b"]', 'null', '']],
   ['the end', [chunk('a'), chunk('b'), SENTINEL, chunk('c')]],
 ])('%s', (_what, texts) => {
   const blocks = texts.map(event)
@@ -181,7 +181,7 @@ test.each([
   ['comments, with quotes', ['x', 'y', 'z'].map(text => `: "${text}\ndata: {"a":"${text}"}\n\n: "\n\n`)],
   ['several lines of data', ['x', 'y', 'z'].map(text => `data: {"a":\ndata: "${text}"}\n\n`)],
   ['a line end in a text', ['x', 'y', 'z\nz', 'z\n\nz'].map(text => `data: {"a":"${text}"}\n\n`)],
-  ['a mark of byte order', ['\ufeffdata: {"a":"x"}\n\n', 'data: {"a":"y"}\n\n', 'data: {"a":"z"}\n\n']],
+  ['a byte order mark', ['\ufeffdata: {"a":"x"}\n\n', 'data: {"a":"y"}\n\n', 'data: {"a":"z"}\n\n']],
 ])('%s', (_what, blocks) => {
   expect(taken(blocks, readerOf())).toStrictEqual(parsed(blocks))
 })
@@ -230,14 +230,14 @@ test('templates are rarely tried if all events differ, and are learnt again when
 test.each([
   ['a word that a text may be', ['"error"'], ['x', 'y', 'z', 'error', 'an error'].map(text => `{"a":"${text}"}`), [3]],
   ['a name that follows', ['"b":"'], ['x', 'y', 'z', 'b'].map(text => `{"a":"${text}","b":null}`), []],
-  ['a name that is there', ['"b"'], ['x', 'y', 'z'].map(text => `{"a":"${text}","b":null}`), [2]],
+  ['an existing name', ['"b"'], ['x', 'y', 'z'].map(text => `{"a":"${text}","b":null}`), [2]],
   ['a word without quotes', ['stop'], ['x', 'y', 'z', 'stop'].map(text => `{"a":"${text}"}`), [2, 3]],
   ['a word in quotes that a text speaks of', ['"stop"'], ['x', 'y', 'z', '\\"stop\\"'].map(text => `{"a":"${text}"}`), []],
   ['a name and the beginning of a text', ['"a":"er'], ['x', 'y', 'z', 'error'].map(text => `{"a":"${text}"}`), [2, 3]],
   ['a name and a number', ['"a":1'], [5, 6, 7, 12].map(number => `{"a":${number}}`), [2, 3]],
   ['a number', ['12'], [5, 6, 7, 12].map(number => `{"a":${number}}`), [2, 3]],
   ['two texts', ['"a":"x","b":"y'], ['p', 'q', 'r', 'x'].map(text => `{"a":"${text}","b":"${text === 'x' ? 'y' : text}"}`), [2, 3]],
-  ['what has a backslash', ['"x\\"y"'], ['p', 'q', 'r', 'x\\"y'].map(text => `{"a":"${text}"}`), [2, 3]],
+  ['a text with a backslash', ['"x\\"y"'], ['p', 'q', 'r', 'x\\"y'].map(text => `{"a":"${text}"}`), [2, 3]],
 ])('an event with a marker comes with its text: %s', (_what, watched, texts, told) => {
   const reader = readerOf(watched)
   const indices: number[] = []

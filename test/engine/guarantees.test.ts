@@ -116,7 +116,7 @@ describe('truncation', () => {
     ['the body ends without an end event', socket => socket.write(streamHead + chunk(piece('Hi')) + chunk(''))],
     ['the connection breaks', socket => socket.write(streamHead + chunk(piece('Hi')), () => setTimeout(() => socket.destroy(), 30))],
     ['an event is cut in half', socket => socket.write(streamHead + chunk(piece('Hi') + piece('there').slice(0, 30)) + chunk(''))],
-    ['an event is no JSON', socket => socket.write(streamHead + chunk(`${piece('Hi')}data: {"error": oops\n\n`) + chunk(''))],
+    ['an event is not JSON', socket => socket.write(streamHead + chunk(`${piece('Hi')}data: {"error": oops\n\n`) + chunk(''))],
   ])('%s: the client gets an error event and no end event', async (_name, script) => {
     const { gateway } = await setUp([script])
     const text = await (await ask(gateway, true)).text()

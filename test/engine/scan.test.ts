@@ -52,7 +52,7 @@ describe('editMembers', () => {
     ['adds to an empty object with blanks', ' { \n } \n', { b: { value: '2' } }, ' { \n "b":2} \n'],
     ['adds two', '{}', { b: { value: '2' }, c: { value: '3' } }, '{"b":2,"c":3}'],
     ['adds where everything else is dropped', '{"a":1,"b":2}', { a: drop, b: drop, c: { value: '3' } }, '{"c":3}'],
-    ['adds behind what is kept', '{"a":1,"b":2}', { b: drop, c: { value: '3' } }, '{"a":1,"c":3}'],
+    ['adds after what is kept', '{"a":1,"b":2}', { b: drop, c: { value: '3' } }, '{"a":1,"c":3}'],
     ['drops the first', '{"a":1,"b":2}', { a: drop }, '{"b":2}'],
     ['drops the first two', '{"a":1,"b":2,"c":3}', { a: drop, b: drop }, '{"c":3}'],
     ['drops one in the middle', '{"a":1,"b":[1,{"c":"]"}],"c":3}', { b: drop }, '{"a":1,"c":3}'],

@@ -34,9 +34,9 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     ['the connection breaks inside an event', broken(began + upstream.text('there').slice(0, -12))],
     ['the body ends between the lines of an event', stream(`${began}data: `)],
     ['the connection breaks inside a character', broken(torn())],
-    ['the body is shorter than it said', socket => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n${began}`)],
+    ['the body is shorter than declared', socket => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n${began}`)],
     ['the body ends with the connection', socket => socket.end(`HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${began}`)],
-    ['a chunk is no chunk', socket => socket.write(`${streamHead + chunk(began)}oops\r\n`)],
+    ['a chunk is malformed', socket => socket.write(`${streamHead + chunk(began)}oops\r\n`)],
     ['the last event is not JSON', stream(`${began}data: {"error": oops\n\n`, upstream.text('there'))],
     ['events are null, and the body ends', stream(`${began}data: null\n\ndata: 1\n\ndata: []\n\n`)],
   ])('%s: the client gets what came, an error and no end event', async ([, script]) => {
