@@ -3,6 +3,7 @@
 
 import type { FunctionNode, Node, Pair, Stage } from '../jsonata/ast.js'
 import { parse } from '../jsonata/ast.js'
+import { elementAt } from '../jsonata/element.js'
 import type { Library } from '../read/functions.js'
 import type { MappingData } from '../read/project.js'
 import type { FieldNode } from './ledger.js'
@@ -291,7 +292,7 @@ class Tracer {
 const field = (path: string): Value => ({ origins: new Map([[path, NONE]]), controls: NONE })
 
 function merged(values: readonly Value[]): Value {
-  if (values.length === 1) return values[0] as Value
+  if (values.length === 1) return elementAt(values, 0)
   const origins: Origins = new Map()
   const controls = new Set<string>()
   const members = new Map<string, Value>()

@@ -2,18 +2,9 @@
 // check follows the expressions that a result is made of. What it does not understand, such as a value that is passed on, it
 // lets pass.
 
-import {
-  type BindNode,
-  calledName,
-  type FunctionNode,
-  type LambdaNode,
-  type Node,
-  type ObjectNode,
-  type Pair,
-  some,
-  tokenStart,
-} from '../jsonata/ast.js'
+import { calledName, type FunctionNode, type LambdaNode, type Node, type ObjectNode, some, tokenStart } from '../jsonata/ast.js'
 import { RESULTS } from '../jsonata/builtins.js'
+import { elementAt } from '../jsonata/element.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import { Functions, type Library, type LibraryFunction, type Source, treeOf } from '../read/functions.js'
@@ -179,7 +170,7 @@ class Walker {
         if (node.thunk) this.walk(node.body, target, here)
         return
       case 'path': {
-        const last = node.steps.at(-1) as Node
+        const last = elementAt(node.steps, -1)
         if (node.steps.length === 1) this.walk(last, target, here)
         else if (last.type !== 'name' && last.type !== 'variable') this.walk(last, this.targets.results(target), here)
         return
@@ -193,7 +184,7 @@ class Walker {
     for (const one of expressions)
       if (one.type === 'bind') scope.set(one.lhs.value, { node: one.rhs, scope: new Map(scope), source: here.source })
     const last = expressions.at(-1)
-    if (last) this.walk(last.type === 'bind' ? (last as BindNode).rhs : last, target, { ...here, scope })
+    if (last) this.walk(last.type === 'bind' ? last.rhs : last, target, { ...here, scope })
   }
 
   private variable(name: string, target: Target, here: Here): void {
@@ -306,8 +297,11 @@ class Walker {
   }
 
   private missing(node: ObjectNode, object: ObjectTarget, target: Target, here: Here): void {
-    if (node.lhs.some(([key]: Pair) => key.type !== 'string')) return
-    const names = new Set(node.lhs.map(([key]) => (key as { value: string }).value))
+    const names = new Set<string>()
+    for (const [key] of node.lhs) {
+      if (key.type !== 'string') return
+      names.add(key.value)
+    }
     const missing = object.required().filter(name => !names.has(name) && !this.given.has(name))
     if (missing.length > 0)
       this.find(

@@ -125,8 +125,7 @@ function memberOf([whole, branch]: readonly Shape[], name: string): Shape | unde
 
 /** Whether an object has the members that its schema names, and no others. */
 function isClosed(kind: readonly Shape[]): boolean {
-  const last = kind.at(-1) as Shape
-  return last.isNamed === true && kind.every(shape => shape.rest === undefined)
+  return kind.at(-1)?.isNamed === true && kind.every(shape => shape.rest === undefined)
 }
 
 function accepts(shape: Shape | undefined, value: string): boolean {

@@ -150,16 +150,17 @@ function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { pr
         })
     })
     const days = (['created', 'deprecated', 'retired'] as const).flatMap(key => (data[key] === undefined ? [] : [{ key, day: data[key] }]))
-    days.slice(1).forEach(({ key, day }, index) => {
-      const before = days[index] as (typeof days)[number]
-      if (day < before.day)
+    let before: (typeof days)[number] | undefined
+    for (const date of days) {
+      if (before && date.day < before.day)
         findings.push({
-          ...document.at(['models', name, key]),
+          ...document.at(['models', name, date.key]),
           rule: 'models/dates',
-          detail: `${key} is before ${before.key}`,
+          detail: `${date.key} is before ${before.key}`,
           remedy: 'check the source again',
         })
-    })
+      before = date
+    }
   }
 }
 

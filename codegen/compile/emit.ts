@@ -171,8 +171,9 @@ function keysOf(whole: Node, module: Module, sight: Sight, depth = 0): readonly 
   const merged = mergedIn(node, sight)
   if (pairs || merged) {
     const lists = pairs ? [pairs.map(([key]) => key)] : (merged ?? []).map(item => keysOf(item, module, sight, depth + 1))
-    if (lists.some(list => list === undefined)) return undefined
-    const keys = lists.flatMap(list => list as string[])
+    const known = lists.filter(list => list !== undefined)
+    if (known.length < lists.length) return undefined
+    const keys = known.flat()
     return new Set(keys).size === keys.length && !keys.some(isIndex) ? keys : undefined
   }
   const { bits, members, closed } = (node.type === 'path' && shapeOf(node, sight)) || { bits: 0 }
@@ -349,9 +350,10 @@ function isOnlyWritten(name: string, whole: Node, module: Module, sight: Sight, 
   if (called === undefined) return false
   const { parameters, given, body } = called
   const within = sightOfParameters(parameters)
-  return given.every(
-    (child, index) =>
-      !isHere(child) ||
-      (isOnlyWritten(name, child, module, sight, depth) && isOnlyWritten(parameters[index] as string, body, module, within, depth + 1)),
-  )
+  return given.every((child, index) => {
+    if (!isHere(child)) return true
+    if (!isOnlyWritten(name, child, module, sight, depth)) return false
+    const parameter = parameters[index]
+    return parameter === undefined || isOnlyWritten(parameter, body, module, within, depth + 1)
+  })
 }

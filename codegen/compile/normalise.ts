@@ -176,8 +176,9 @@ function nodesOf(set: SchemaSet, id: string): Value {
       narrow(value, new Set(choices.flatMap(choice => [...typesOf(choice)])))
       for (const type of ['array', 'object', 'string'] as const) {
         const able = choices.filter(choice => choice.length === 0 || typesOf(choice).has(type))
-        if (able.length !== 1) continue
-        const found = (able[0] as Applied[]).map(subschema => ({ ...subschema, schema: onlyOf(type, subschema.schema) }))
+        const [only, ...others] = able
+        if (only === undefined || others.length > 0) continue
+        const found = only.map(subschema => ({ ...subschema, schema: onlyOf(type, subschema.schema) }))
         subschemas.push(...found)
         if (type === 'object') ofObjects.push(...found)
       }

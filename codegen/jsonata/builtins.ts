@@ -1,6 +1,7 @@
 // Facts about the built-in functions beside their signatures.
 
-import { builtins } from '../../engine/jsonata/signature.js'
+import { type Builtin, builtins } from '../../engine/jsonata/signature.js'
+import { elementAt } from './element.js'
 import { type Js, js } from './js.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Operand, STR, UNDEF } from './types.js'
 
@@ -88,6 +89,13 @@ export interface Parameter {
   repeats: boolean
 }
 
+/** A built-in by its name. Throws if there is none. */
+export function builtinOf(name: string): Builtin {
+  const found = builtins[name]
+  if (!found) throw new Error(`there is no built-in $${name}`)
+  return found
+}
+
 const parameters = new Map<string, Parameter[]>()
 
 export function parametersOf(name: string): Parameter[] {
@@ -95,10 +103,10 @@ export function parametersOf(name: string): Parameter[] {
   if (found) return found
   found = []
   // The text between the first bracket and the type of the result, or the last bracket if there is none.
-  const text = /^<(.*?)(?::[^:]*)?>$/.exec((builtins[name] as { signature: string }).signature)?.[1] ?? ''
+  const text = /^<(.*?)(?::[^:]*)?>$/.exec(builtinOf(name).signature)?.[1] ?? ''
   const pattern = /(\(([a-z]+)\)|([a-z]))(<[^>]*>)?([-?+]*)/g
   for (const part of text.matchAll(pattern)) {
-    const letters = part[2] ?? (part[3] as string)
+    const letters = part[2] ?? elementAt(part, 3)
     const marks = part[5] ?? ''
     found.push({
       letters,

@@ -126,31 +126,34 @@ export function named(env: Env, operand: Operand, wish = 't'): Operand {
   return { ...operand, code: name, stable: true }
 }
 
+type Maker = () => Operand
+
 /** Compiles operands in order, so that lines of a later one come after the values of the earlier ones. */
-export function inOrder(env: Env, makers: (() => Operand)[]): Operand[] {
-  const done: Operand[] = []
-  const marks: number[] = []
+export function inOrder(env: Env, makers: readonly [Maker, Maker]): [Operand, Operand]
+export function inOrder(env: Env, makers: readonly [Maker, ...Maker[]]): [Operand, ...Operand[]]
+export function inOrder(env: Env, makers: readonly Maker[]): Operand[]
+export function inOrder(env: Env, makers: readonly Maker[]): Operand[] {
+  /** Each operand, and how many lines there were when it was compiled. */
+  const done: { operand: Operand; lines: number }[] = []
   for (const make of makers) {
     const before = env.out.length
     const operand = make()
     if (env.out.length > before) {
       let shift = 0
-      for (let index = 0; index < done.length; index++) {
-        const earlier = done[index] as Operand
-        if (earlier.stable) continue
+      for (const earlier of done) {
+        if (earlier.operand.stable) continue
         const insert = (part: Operand): Operand => {
           const name = env.unit.name('t')
-          env.out.insert((marks[index] as number) + shift, js`const ${name} = ${part.code}`, env.position)
+          env.out.insert(earlier.lines + shift, js`const ${name} = ${part.code}`, env.position)
           shift++
           return { ...part, code: name, stable: true }
         }
-        done[index] = withNamedParts(earlier, insert) ?? insert(earlier)
+        earlier.operand = withNamedParts(earlier.operand, insert) ?? insert(earlier.operand)
       }
     }
-    done.push(operand)
-    marks.push(env.out.length)
+    done.push({ operand, lines: env.out.length })
   }
-  return done
+  return done.map(({ operand }) => operand)
 }
 
 /**

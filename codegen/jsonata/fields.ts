@@ -166,6 +166,10 @@ function ofCarry(name: string | undefined, carried: Made, found: Set<string>): b
 
 /** The plain names that continue a path. */
 function namesFrom(steps: readonly Node[]): string[] {
-  const end = steps.findIndex(({ type }) => type !== 'name')
-  return (end < 0 ? steps : steps.slice(0, end)).map(step => String((step as { value: unknown }).value))
+  const names: string[] = []
+  for (const step of steps) {
+    if (step.type !== 'name') break
+    names.push(step.value)
+  }
+  return names
 }

@@ -1,7 +1,7 @@
 // Finds a function that is called with the object which another one makes, as in `$write($read(…), …)`. If the outer function
 // only reads members of that object, the object need not be made.
 
-import { type BindNode, type BlockNode, calledName, type FunctionNode, type LambdaNode, literalPairs, type Node, some } from './ast.js'
+import { type BindNode, calledName, isQualified, type LambdaNode, literalPairs, type Node, some } from './ast.js'
 import type { ReadsOf } from './growth.js'
 
 /** A call that can be fused. */
@@ -9,7 +9,7 @@ export interface Fusion<Found> {
   outer: Found
   inner: Found
   /** The arguments of the outer function after the first, and those of the inner function. */
-  given: { outer: Node[]; inner: Node[] }
+  given: { outer: readonly Node[]; inner: readonly Node[] }
   /** What the inner function binds for the members that are read, in its order. */
   binds: BindNode[]
   /** The members that the outer function reads. */
@@ -24,33 +24,41 @@ export function fusionOf<Found extends { lambda: LambdaNode }>(
   find: (name: string) => Found | undefined,
   readsOf: ReadsOf,
 ): Fusion<Found> | undefined {
-  const [name, outer] = called(node, find)
-  const [first, ...rest] = outer ? (node as FunctionNode).arguments : []
-  const [, inner] = first ? called(first, find) : []
-  const reads = name === undefined ? undefined : readsOf(name, 0)
+  const outer = called(node, find)
+  const [first, ...rest] = outer?.given ?? []
+  const inner = first && called(first, find)
+  const reads = outer && readsOf(outer.name, 0)
   if (!outer || !inner || reads === undefined) return undefined
-  const { expressions } = (inner.lambda.body.type === 'block' ? inner.lambda.body : { expressions: [inner.lambda.body] }) as BlockNode
-  const binds = expressions.slice(0, -1)
-  const all = literalPairs(expressions.at(-1) as Node)
-  if (all === undefined || !binds.every(child => child.type === 'bind')) return undefined
+  const { body } = inner.found.lambda
+  const expressions = body.type === 'block' ? body.expressions : [body]
+  const last = expressions.at(-1)
+  const others = expressions.slice(0, -1)
+  const binds = others.filter(child => child.type === 'bind')
+  const all = last && literalPairs(last)
+  if (all === undefined || binds.length < others.length) return undefined
   const pairs = all.filter(([key]) => reads.has(key))
   return {
-    outer,
-    inner,
-    given: { outer: rest, inner: (first as FunctionNode).arguments },
+    outer: outer.found,
+    inner: inner.found,
+    given: { outer: rest, inner: inner.given },
     binds: needed(
-      binds as BindNode[],
+      binds,
       pairs.map(([, value]) => value),
     ),
     pairs,
-    made: { binds: binds as BindNode[], pairs: all },
+    made: { binds, pairs: all },
   }
 }
 
-function called<Found>(node: Node, find: (name: string) => Found | undefined): [name?: string, found?: Found] {
-  const name = node.type === 'function' && !node.predicate && !node.group ? calledName(node) : undefined
+/** The name of the function that a node calls, the function, and its arguments. */
+function called<Found>(
+  node: Node,
+  find: (name: string) => Found | undefined,
+): { name: string; found: Found; given: readonly Node[] } | undefined {
+  if (node.type !== 'function' || isQualified(node)) return undefined
+  const name = calledName(node)
   const found = name === undefined ? undefined : find(name)
-  return name === undefined || found === undefined ? [] : [name, found]
+  return name === undefined || found === undefined ? undefined : { name, found, given: node.arguments }
 }
 
 /** The bindings that some expressions need, directly or by way of another binding. */

@@ -259,8 +259,11 @@ function mentionsIn(whole: Node, { names, kept, readsOf }: Seen): Mention[] | un
       visit(node.condition, 'condition')
       visit(node.then)
       if (node.else) visit(node.else)
-    } else if (node.type === 'function' && calledBy(node) !== undefined) call(node, calledBy(node) as string)
-    else inside(node)
+    } else {
+      const name = calledBy(node)
+      if (node.type === 'function' && name !== undefined) call(node, name)
+      else inside(node)
+    }
   }
   const call = (node: FunctionNode, name: string): void => {
     const args = node.arguments

@@ -8,11 +8,7 @@ export type Js = string & { readonly [brand]: 'js' }
 
 /** A template of code with other code and numbers in it. */
 export function js(texts: TemplateStringsArray, ...holes: readonly (Js | number)[]): Js {
-  let text = texts[0] as string
-  holes.forEach((hole, index) => {
-    text += String(hole) + (texts[index + 1] as string)
-  })
-  return text as Js
+  return texts.reduce((text, next, index) => text + String(holes[index - 1]) + next) as Js
 }
 
 /** A JSON value as a literal, on one line; undefined is `undefined`. */

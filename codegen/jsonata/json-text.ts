@@ -1,5 +1,6 @@
 // The JSON text of a literal with only its values open: a value that is only serialised need never be an object.
 
+import { elementAt } from './element.js'
 import { type Js, joined, js, json, propertyKey } from './js.js'
 import { ARR, argumentList, BOOL, isLasting, isLiteral, isNothing, NULL, NUM, OBJ, type Operand, partsOfCode, STR } from './types.js'
 import type { Unit } from './unit.js'
@@ -23,7 +24,7 @@ export function objectCode(keys: readonly string[], operands: readonly Operand[]
 }
 
 function membersCode(keys: readonly string[], operands: readonly Operand[]): Js[] {
-  return operands.flatMap((operand, index) => (isNothing(operand) ? [] : [js`${propertyKey(keys[index] as string)}: ${operand.code}`]))
+  return operands.flatMap((operand, index) => (isNothing(operand) ? [] : [js`${propertyKey(elementAt(keys, index))}: ${operand.code}`]))
 }
 
 /** The text between the braces of an object literal. */
@@ -54,8 +55,8 @@ export function noteArray(array: Operand, operands: readonly Operand[]): void {
 
 /** The members of an object that was noted. */
 export function partsOf(object: Operand): Map<string, Operand> | undefined {
-  const { keys, operands } = notes.get(object) ?? {}
-  return keys && new Map(keys.map((key, index) => [key, operands?.[index] as Operand]))
+  const note = notes.get(object)
+  return note?.keys && new Map(note.keys.map((key, index) => [key, elementAt(note.operands, index)]))
 }
 
 /** JavaScript of the JSON text of an operand that exists only as text. A use of the value parses it. */
@@ -180,8 +181,7 @@ const MOST = 4
 function seldomChanging(pieces: readonly Piece[], from: number): number {
   let values = 0
   let end = from
-  while (end < pieces.length) {
-    const piece = pieces[end] as Piece
+  for (const piece of pieces.slice(from)) {
     if (!('text' in piece)) {
       if (values === MOST || !isSlow(operandOf(piece))) break
       values++

@@ -3,14 +3,14 @@
 import { type Flow, flowsOf } from '../check/flows.js'
 import { type ComposedLedger, type Field, fieldsOf, parentOf } from '../check/ledger.js'
 import { libraryOf } from '../read/functions.js'
-import type { Project } from '../read/project.js'
+import { type Project, sidesOf } from '../read/project.js'
 import { schemaId } from '../read/schemas.js'
 
 /** The flows of a pair's request fields. */
 export function flowsOfPair(project: Project, name: string): ReadonlyMap<string, readonly Flow[]> {
   const mapping = project.mappings.get(name)
   if (mapping === undefined) return new Map()
-  const [from] = name.split('-to-') as [string]
+  const { from } = sidesOf(name)
   return flowsOf(mapping.data, libraryOf(mapping, project), fieldsOf(project.schemas, schemaId(from, 'request')))
 }
 
@@ -131,7 +131,7 @@ function composedLines(composed: Composed): string[] {
   if (composed.size === 0) return []
   const lines = ['', '# Composed pairs', '', COMPOSED_WORDS]
   for (const [name, { via, fields, behind }] of [...composed].sort(([left], [right]) => left.localeCompare(right))) {
-    const [from, to] = name.split('-to-') as [string, string]
+    const { from, to } = sidesOf(name)
     const second = `${via}-to-${to}`
     const words = (list: readonly Field[]): string => list.map(({ path, verdict }) => `\`${path}\` (${verdict})`).join(', ')
     const carried = fields.filter(({ verdict }) => verdict === 'mapped').length

@@ -1,6 +1,7 @@
 // Prints docs/reference: a page for each kind of file, from its spec in schemas/config.
 
 import { dump } from 'js-yaml'
+import { elementAt } from '../jsonata/element.js'
 import { hasMembers, type KeySpec, keysOf, type SpecSchema } from '../read/spec.js'
 
 /** The pages in order: the grammar, and the files that it is for. */
@@ -76,7 +77,7 @@ function row(grammar: SpecSchema, { path, schema, isRequired, same }: KeySpec): 
   if (examples.length > 0 && !(schema.enum || schema.type === 'boolean'))
     sentences.push(`For example ${examples.map(example => code(dump(example, INLINE).trim())).join(', ')}.`)
   if (schema.secret === true) sentences.push('Secret: never printed.')
-  const name = `${code(path.at(-1) as string)}${isRequired ? ' (required)' : ''}`
+  const name = `${code(elementAt(path, -1))}${isRequired ? ' (required)' : ''}`
   const isFilled = 'default' in schema && !(isObject && isEmpty(schema.default))
   return `| ${name} | ${isFilled ? code(dump(schema.default, INLINE).trim()) : ''} | ${sentences.map(cell).join('<br>')} |`
 }

@@ -2,7 +2,7 @@
 
 import { callsUpstream } from '../check/references.js'
 import { composedPair, composedPairs } from '../compile/composed.js'
-import type { Project, RouteData } from '../read/project.js'
+import { type Project, type RouteData, sidesOf } from '../read/project.js'
 
 const NOT_AT_ALL = '–'
 
@@ -65,7 +65,7 @@ function servedBy(project: Project, data: RouteData, providers: readonly string[
 function translated(project: Project): string[] {
   const counts = new Map<string, number>()
   for (const name of [...project.mappings.keys(), ...composedPairs(project).map(pair => pair.name)]) {
-    const from = name.split('-to-')[0] as string
+    const { from } = sidesOf(name)
     counts.set(from, (counts.get(from) ?? 0) + 1)
   }
   return [...project.formats.keys()].filter(dialect => (counts.get(dialect) ?? 0) >= 3 && project.formats.get(dialect)?.data.stream).sort()

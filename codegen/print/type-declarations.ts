@@ -2,7 +2,7 @@
 // them, and for tsc. Nothing at run time reads them.
 
 import { compile, type JSONSchema } from 'json-schema-to-typescript'
-import type { Project } from '../read/project.js'
+import { type Project, sidesOf } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, schemaId, type Union } from '../read/schemas.js'
 
 /** The text of `types/<dialect>.d.ts` for each dialect, and of a `.d.ts` beside each mapping; by path. */
@@ -40,7 +40,7 @@ function typeName(dialect: string, part: string): string {
 }
 
 function mappingTypes(name: string, parts: ReadonlyMap<string, string[]>): string {
-  const [from, to] = name.split('-to-') as [string, string]
+  const { from, to } = sidesOf(name)
   const type = (dialect: string, part: string): string =>
     parts.get(dialect)?.includes(part) ? `import('../types/${dialect}.js').${typeName(dialect, part)}` : 'unknown'
   return `// Made from mappings/${name}/mapping.yaml by codegen; do not edit.

@@ -24,7 +24,7 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
     error: { message: cxt => _`"must be at most " + ${cxt.schema} + " bytes when decoded"`, params: cxt => _`{ limit: ${cxt.schema} }` },
     code(cxt: KeywordCxt) {
       const { data, gen, schema } = cxt
-      const bytes = gen.scopeValue('func', { ref: base64Bytes, code: _`require("base64Bytes")` })
+      const bytes = gen.scopeValue('func', { ref: base64Bytes, code: _`base64Bytes` })
       cxt.fail(_`${bytes}(${data}) > ${schema}`)
     },
   })

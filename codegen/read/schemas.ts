@@ -1,6 +1,7 @@
 // JSON Schemas of the data: expands our own keywords, resolves references, and derives the compiler's shapes. The
 // validators, the types and the test generators use the same expanded schemas.
 
+import { elementAt } from '../jsonata/element.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import { nearest } from './suggest.js'
 
@@ -431,7 +432,7 @@ function either(shapes: Shape[], isOpen = false): Shape {
       const found = objects.map(shape => shape.members?.get(name))
       const present = found.filter(item => item !== undefined)
       const isUnknown = isOpen || present.length < found.length
-      const first = present[0] as Shape
+      const first = elementAt(present, 0)
       // Only facts on which all branches agree are known.
       const same = present.every(
         item =>

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CatalogueRelease } from '../../engine/plan.js'
+import { elementAt } from '../jsonata/element.js'
 import type { CatalogueData } from './catalogue-data.js'
 import { display } from './display.js'
 import { type Entry, emptyProject, type Project } from './project.js'
@@ -104,7 +105,7 @@ export function storeProject(project: Project): StoredProject {
 /** Restores a project, all of whose documents are settled. `root` is the folder of its data. */
 export function restoreProject(stored: StoredProject, root: string): Project {
   const documents = stored.documents.map(document => storedDocument(document, root))
-  const at = (number: number): YamlDocument => documents[number] as YamlDocument
+  const at = (number: number): YamlDocument => elementAt(documents, number)
   const entries = (from: readonly StoredEntry[]): Entry<never>[] =>
     from.map(([name, data, document]) => ({ name, data: data as never, document: at(document) }))
   const byName = (from: readonly StoredEntry[]): Map<string, Entry<never>> => new Map(entries(from).map(entry => [entry.name, entry]))
@@ -141,7 +142,7 @@ function storedDocument({ file, index, hash }: StoredDocument, root: string): Ya
   const path = join(root, file)
   let parsed: YamlDocument | undefined
   const whole = (): YamlDocument => {
-    parsed ??= parseYaml(display(path), readFileSync(path, 'utf8'), [])[index] as YamlDocument
+    parsed ??= elementAt(parseYaml(display(path), readFileSync(path, 'utf8'), []), index)
     return parsed
   }
   const document: YamlDocument = {

@@ -1,5 +1,7 @@
 // The remedy for a name that is not known: the names that are, and first the one that was probably meant.
 
+import { elementAt } from '../jsonata/element.js'
+
 /** The most single-letter slips between a name and the one that was meant, by the length of the shorter: one in three letters. */
 const LETTERS_A_SLIP = 3
 const MOST_SLIPS = 3
@@ -30,7 +32,7 @@ export function nearest(known: readonly string[], given: string): string | undef
 /** Letters that are added, missing, replaced, or swapped with their neighbour. */
 function slipsBetween(one: string, other: string): number {
   const rows = [Array.from({ length: other.length + 1 }, (_, index) => index)]
-  const at = (row: number, column: number): number => rows[row]?.[column] as number
+  const at = (row: number, column: number): number => elementAt(elementAt(rows, row), column)
   for (let left = 1; left <= one.length; left++) {
     rows.push([left])
     for (let right = 1; right <= other.length; right++) {

@@ -2,6 +2,7 @@
 // stand the steps that write it. Nothing is handed over at run time; the reducer is compiled as if it had been written so.
 
 import type { MappingStep as Step } from '../../schemas/config/types.js'
+import { elementAt } from '../jsonata/element.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 /** Steps for each word that is told. */
@@ -60,7 +61,7 @@ export function writtenAt(step: Step, { document, pointer }: Written, [member, k
     const at = { document, pointer: [...pointer, 'steps', key as number] }
     return inner ? writtenAt(inner, at, rest, writer) : at
   }
-  const word = Object.keys(step.tell)[key as number] as string
+  const word = elementAt(Object.keys(step.tell), Number(key))
   const [part, index, ...more] = rest
   const writes = part === 'steps' ? writer(word) : undefined
   const inner = writes?.steps[index as number]

@@ -6,8 +6,9 @@ const SIZES: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 
 
 /** `512KiB`, `32MiB` in bytes; undefined for another form. */
 export function size(text: string): number | undefined {
-  const found = /^(\d+)(B|KiB|MiB|GiB)$/.exec(text)
-  return found ? Number(found[1]) * (SIZES[found[2] as string] as number) : undefined
+  const [, count, unit = ''] = /^(\d+)(B|KiB|MiB|GiB)$/.exec(text) ?? []
+  const size = SIZES[unit]
+  return size === undefined ? undefined : Number(count) * size
 }
 
 /** A duration in milliseconds, for a text that a grammar has checked. */

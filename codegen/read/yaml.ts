@@ -184,7 +184,7 @@ function offsetInText(text: string, scalar: ScalarEvent, offset: number): number
       // Inside an escape.
       continue
     }
-    if (decoded.length > offset && !/\s/.test(decoded[offset] as string)) return end - 1
+    if (/\S/.test(decoded.charAt(offset))) return end - 1
   }
   return scalar.valueEnd
 }

@@ -27,7 +27,7 @@ const json = (text: string): Record<string, unknown> & { ok: boolean; findings: 
 const column = (text: string, line: number, what: string): number => (text.split('\n')[line - 1] as string).indexOf(what) + 1
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 /** `line:column rule` of each finding of a JSON document. */
-const places = (text: string): string[] => json(text).findings.map(({ line, column, rule }) => `${line}:${column} ${rule}`)
+const findingsIn = (text: string): string[] => json(text).findings.map(({ line, column, rule }) => `${line}:${column} ${rule}`)
 
 const GATEWAY = `listen: 127.0.0.1:0
 keys: [{ name: me, sha256: ${sha256('a key that nobody tries')} }]
@@ -38,8 +38,8 @@ models:
   m: { targets: [{ upstream: one, model: theirs }, { upstream: two, model: claude, priority: 2 }] }
 `
 
-describe('what every command has', () => {
-  test('--version, --help, and 64 for what cannot be meant', async () => {
+describe('every command', () => {
+  test('has --version and --help, and ends with 64 for a wrong command line', async () => {
     const folder = folderOf()
     expect(await sluice(['--version'], folder)).toEqual({
       code: 0,
@@ -57,7 +57,7 @@ describe('what every command has', () => {
     }
   })
 
-  test('--json wherever a program may read what is said', () => {
+  test('has --json if a program may read its output', () => {
     const reference = readFileSync(join(root, 'docs', 'reference', 'cli.md'), 'utf8').split(/^## sluice /m)
     const commands = reference.slice(1).filter(section => !section.includes('\nCommands:') || section.includes('  --json'))
     const without = commands.filter(section => !section.includes('--json')).map(section => section.split('\n')[0])
@@ -66,7 +66,7 @@ describe('what every command has', () => {
     expect(commands.length).toBeGreaterThan(40)
   })
 
-  test('completion for bash names every command and its options, and bash takes it', async () => {
+  test('is completed in bash, with its options', async () => {
     const { out, code } = await sluice(['completion', 'bash'], folderOf())
     expect(code).toBe(0)
     const ask = `${out}\nCOMP_WORDS=(sluice check --no); COMP_CWORD=2; _sluice; echo "$COMPREPLY"\nCOMP_WORDS=(sluice try a re); COMP_CWORD=3; _sluice; echo "\${COMPREPLY[*]}"\nCOMP_WORDS=(sluice ex); COMP_CWORD=1; _sluice; echo "$COMPREPLY"`
@@ -79,7 +79,7 @@ describe('what every command has', () => {
     expect(text.trim().split('\n')).toEqual(['--no-env', 'request response', 'explain'])
   })
 
-  test.skipIf(!existsSync('/usr/bin/script'))('findings have colours on a terminal alone, and not where NO_COLOR is set', async () => {
+  test.skipIf(!existsSync('/usr/bin/script'))('prints findings with colours only on a terminal, and not if NO_COLOR is set', async () => {
     const folder = folderOf({ 'gateway.yaml': 'colour: red\n' })
     const onTerminal = (env: Record<string, string>): string => {
       const { NO_COLOR: _, ...others } = process.env
@@ -95,7 +95,7 @@ describe('what every command has', () => {
     expect((await sluice(['check'], folder)).err).not.toContain('\u001b')
   })
 
-  test('completion for zsh and fish names every command', async () => {
+  test('is completed in zsh and fish', async () => {
     for (const shell of ['zsh', 'fish']) {
       const { out, code } = await sluice(['completion', shell], folderOf())
       expect(code).toBe(0)
@@ -105,7 +105,7 @@ describe('what every command has', () => {
 })
 
 describe('sluice routes and sluice fields', () => {
-  test('list what is served, for a person and as JSON', async () => {
+  test('list the routes, as a table and as JSON', async () => {
     const folder = folderOf()
     const { out } = await sluice(['routes'], folder)
     expect(out).toMatch(/^METHOD\s+PATH/)
@@ -114,7 +114,7 @@ describe('sluice routes and sluice fields', () => {
     expect(routes.find(({ name }) => name === 'messages')?.served).toMatchObject({ anthropic: 'same' })
   })
 
-  test('tell what becomes of the fields of a pair', async () => {
+  test('list what becomes of the fields of a pair', async () => {
     const folder = folderOf()
     const { fields } = json((await sluice(['fields', 'chat', 'messages', '--json'], folder)).out) as unknown as {
       fields: { path: string; verdict: string }[]
@@ -125,7 +125,7 @@ describe('sluice routes and sluice fields', () => {
   })
 })
 
-test('a folder is also meant by the gateway.yaml in it, and one that is not there is told', async () => {
+test('a folder may be named by its gateway.yaml, and a missing one is an error', async () => {
   const folder = folderOf({
     'here/gateway.yaml': GATEWAY,
     'here/routes/version.yaml': "name: version\nmethod: GET\npath: /my-version\ndialect: chat\nauth: []\nanswer: '{}'\n",
@@ -141,7 +141,7 @@ test('a folder is also meant by the gateway.yaml in it, and one that is not ther
     expect(await sluice([...args, 'nowhere'], folder)).toEqual({ code: 64, out: '', err: 'There is no folder nowhere.\n' })
 })
 
-test('a simulator without its scenarios, and on an address that is taken, tells which', async () => {
+test('`sluice simulate` names scenarios that it cannot read, and an address that it cannot listen on', async () => {
   const folder = folderOf()
   expect(await sluice(['simulate', '--listen', '127.0.0.1:0', '--scenarios', 'nowhere.yaml'], folder)).toMatchObject({
     code: 1,
@@ -153,14 +153,14 @@ test('a simulator without its scenarios, and on an address that is taken, tells 
   })
 })
 
-test('a store that cannot be opened is told in a sentence', async () => {
+test('a store that cannot be opened is reported in a sentence', async () => {
   const folder = folderOf({ 'gateway.yaml': 'store: { at: sqlite, folder: gateway.yaml/data }\n' })
   const ended = await sluice(['store', 'migrate', '--config', 'gateway.yaml'], folder)
   expect(ended).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^The store cannot be opened: .*\.\n$/) })
 })
 
 describe('sluice check', () => {
-  test('finds nothing in a good file, wherever it is named', async () => {
+  test('finds nothing in a valid file, however the file is named', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     for (const args of [[], ['gateway.yaml'], ['.'], ['--config', 'gateway.yaml']])
       expect(await sluice(['check', ...args], folder)).toEqual({ code: 0, out: 'gateway.yaml: 1 model, 1 key, no findings\n', err: '' })
@@ -173,15 +173,15 @@ describe('sluice check', () => {
     })
   })
 
-  test('finds an error with its place, as a line and as JSON', async () => {
+  test('prints the position of an error as JSON', async () => {
     const folder = folderOf({ 'gateway.yaml': `colour: red\n${GATEWAY}` })
     const { code, out } = await sluice(['check', '--json'], folder)
     expect(code).toBe(1)
-    expect(places(out)).toEqual(['1:1 grammar/unknown-key'])
+    expect(findingsIn(out)).toEqual(['1:1 grammar/unknown-key'])
     expect(json(out).findings[0]?.severity).toBe('error')
   })
 
-  test('warns of what is surely not meant, without a word of a secret', async () => {
+  test('warns of probable mistakes, and shows no secret', async () => {
     const guessed = sha256('password')
     const text = `keys:
   - { name: late, sha256: ${sha256('x1')}, expires: '2020-01-01T00:00:00Z' }
@@ -199,7 +199,7 @@ keys: []
     const folder = folderOf({ 'gateway.yaml': text })
     const { code, out } = await sluice(['check', '--json'], folder)
     expect(code).toBe(0)
-    expect(places(out)).toEqual(
+    expect(findingsIn(out)).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^2:\d+ key\/expired$/),
         '3:5 key/guessable',
@@ -217,7 +217,7 @@ keys: []
     expect((await sluice(['check', '--strict'], folder)).code).toBe(1)
   })
 
-  test('warns of routes that a pattern is for and cannot look at', async () => {
+  test('warns of routes of a pattern whose texts it cannot check', async () => {
     const text = `${GATEWAY}relay: { files: { path: /files/*, upstream: one } }
 patterns:
   mail: { match: '@' }
@@ -226,7 +226,7 @@ patterns:
     const folder = folderOf({ 'gateway.yaml': text })
     const { code, out } = await sluice(['check', '--json'], folder)
     expect(code).toBe(0)
-    expect(places(out)).toEqual(['10:9 pattern/unseen'])
+    expect(findingsIn(out)).toEqual(['10:9 pattern/unseen'])
     expect(out).toContain('mail cannot look at what passes on relay.files')
     // A dialect that does not say where its texts stand.
     writeFileSync(join(folder, 'gateway.yaml'), text.replace('relay:', 'max_output: 9000 #'))
@@ -245,7 +245,7 @@ patterns:
     ])
   })
 
-  test('looks for secrets, unless it is told that none are there', async () => {
+  test('looks for secrets, unless --no-env is given', async () => {
     const text = GATEWAY.replace('my-upstream-secret', '$SLUICE_TEST_UNSET_ONE').replace('other-upstream-secret', '{ file: nowhere.txt }')
     const folder = folderOf({ 'gateway.yaml': text })
     const { code, out } = await sluice(['check', '--json'], folder)
@@ -254,7 +254,7 @@ patterns:
     expect(await sluice(['check', '--no-env'], folder)).toEqual({ code: 0, out: 'gateway.yaml: no findings\n', err: '' })
   })
 
-  test('gives no finding about what init writes, nor about the example', async () => {
+  test('finds nothing in what `init` writes, nor in the example', async () => {
     const folder = folderOf()
     const { out } = await sluice(['init', '--json'], folder)
     const { key } = json(out) as unknown as { key: string }
@@ -285,7 +285,7 @@ describe('sluice check --online', () => {
     return `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`
   }
 
-  test('tells a good upstream from a wrong key, a wrong base, a certificate, a name and a closed port', async () => {
+  test('distinguishes a good upstream from a wrong key, base, certificate, name and port', async () => {
     const seen: (string | undefined)[] = []
     const good = await provider((request, response) => {
       seen.push(`${request.method} ${request.url} ${request.headers.authorization}`)
@@ -336,7 +336,7 @@ describe('sluice check --online', () => {
       closed: 'online/connection',
       silent: 'skipped: its provider has no list of models',
     })
-    expect(places(out)).toEqual(
+    expect(findingsIn(out)).toEqual(
       expect.arrayContaining(['3:3 online/credential', '4:3 online/not-found', '6:3 online/tls', '12:22 online/model']),
     )
     expect(json(out).findings).toHaveLength(7)
@@ -354,7 +354,7 @@ describe('sluice explain', () => {
     refused?: { status: number }
   }
 
-  test('tells route, key and targets in order, each with its request, and nothing of a secret', async () => {
+  test('shows the route, the key and the targets in order, each with its request, and no secret', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, {}, BODY)
     expect(code).toBe(0)
@@ -373,7 +373,7 @@ describe('sluice explain', () => {
     expect(out).not.toMatch(/upstream-secret/)
   })
 
-  test('keeps to what is known of the models: the dialect that one prefers, and what another does not take', async () => {
+  test('considers the facts of models: a preferred dialect, and inputs that a model does not accept', async () => {
     const folder = folderOf({
       'gateway.yaml': GATEWAY.replace('model: theirs', 'model: gpt-5.6-sol').replace(
         'model: claude,',
@@ -390,7 +390,7 @@ describe('sluice explain', () => {
     expect(targets[1]).not.toHaveProperty('request')
   })
 
-  test('takes a curl command and a message of HTTP, and needs no secret', async () => {
+  test('reads a curl command and an HTTP message, and needs no secret', async () => {
     const text = GATEWAY.replace('my-upstream-secret', '$SLUICE_TEST_UNSET_TWO')
     const folder = folderOf({ 'gateway.yaml': text })
     const key = 'a key that nobody tries'
@@ -406,7 +406,7 @@ describe('sluice explain', () => {
     }
   })
 
-  test('tells price, deadlines, and why each field is lost, in words', async () => {
+  test('shows the price, the deadlines, and why each field is lost', async () => {
     const text = GATEWAY.replace('model: theirs', 'model: gpt-5-mini').replace(
       '  two: {',
       '  own: { provider: own, secret: none, limits: { connect: 2s } }\n  two: {',
@@ -445,7 +445,7 @@ describe('sluice explain', () => {
     })
   })
 
-  test('reads curl as a shell and a browser write it', async () => {
+  test('reads curl commands as shells and browsers write them', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     const of = async (curl: string): Promise<unknown> => {
       const { code, out, err } = await sluice(['explain', '--key', 'me', '--curl', curl, '--json'], folder)
@@ -465,13 +465,13 @@ describe('sluice explain', () => {
     expect(await of(`curl ${chat} -F file=@body.json`)).toContain('The option -F of curl is not supported')
   })
 
-  test('keeps to the routes of a key that is named', async () => {
+  test('refuses a route that the named key may not use', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY.replace('sha256', 'routes: [messages], sha256') })
     const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, {}, BODY)
     expect([code, (json(out) as unknown as Explained).refused?.status]).toEqual([1, 403])
   })
 
-  test('tells a refusal as the client gets it, with exit code 1', async () => {
+  test('shows a refusal as the client gets it, with exit code 1', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     const of = async (args: string[], input: string): Promise<unknown[]> => {
       const { code, out } = await sluice(['explain', ...args, '--json'], folder, {}, input)
@@ -491,7 +491,7 @@ describe('sluice use', () => {
     ['codex', 'base_url = "http://127.0.0.1:7000/v1"'],
     ['gemini-cli', "GOOGLE_GEMINI_BASE_URL='http://127.0.0.1:7000'"],
     ['opencode', '"baseURL": "http://127.0.0.1:7000/v1"'],
-  ])('prints what %s needs, with address and model of the file and no key', async (agent, line) => {
+  ])('prints the settings of %s with the address and model of the file, and without a key', async (agent, line) => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY.replace('127.0.0.1:0', '0.0.0.0:7000') })
     const { code, out } = await sluice(['use', agent], folder)
     expect(code).toBe(0)
@@ -502,7 +502,7 @@ describe('sluice use', () => {
 })
 
 describe('sluice try', () => {
-  test('a request: before, after, what is dropped and why', async () => {
+  test('shows a request before and after, and what is dropped and why', async () => {
     const request = { model: 'm', seed: 7, messages: [{ role: 'user', content: 'Hi' }] }
     const { code, out } = await sluice(['try', 'chat-to-messages', 'request', '--json'], folderOf(), {}, JSON.stringify(request))
     expect(code).toBe(0)
@@ -515,7 +515,7 @@ describe('sluice try', () => {
     expect(text.out).toMatch(/^dropped: seed: \S/m)
   })
 
-  test('a stream: the steps that each event fires', async () => {
+  test('shows the steps that each event of a stream fires', async () => {
     const events = [
       {
         type: 'message_start',
@@ -543,7 +543,7 @@ describe('sluice try', () => {
     expect(rows[3]?.in).toBeUndefined()
   })
 
-  test('an answer, and what no schema allows', async () => {
+  test('shows what is wrong with an answer, and suggests a mapping for an unknown one', async () => {
     const bad = await sluice(['try', 'chat-to-messages', 'response', '--json'], folderOf(), {}, '{"type":"message"}')
     expect(bad.code).toBe(1)
     expect(json(bad.out).findings.map(({ rule }) => rule)).toContain('case/schema')
@@ -557,7 +557,7 @@ describe('sluice try', () => {
 })
 
 describe('sluice new and sluice test', () => {
-  test('what new writes passes check and test as it is; a case that fails is found at its place', async () => {
+  test('pass with what `new` writes, and report a failing case with its position', async () => {
     const folder = folderOf()
     for (const args of [
       ['init'],
@@ -619,7 +619,7 @@ stream:
     expect(json(bad.out)).toMatchObject({ cases: 5, failed: 1, steps: { all: 2, fired: 1 } })
   })
 
-  test('finds cases that are none, that pass though they are known to fail, that fail by an error, and parts without one', async () => {
+  test('find empty cases, known failures that pass, cases that end with an error, and parts without a case', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     for (const args of [
       ['new', 'dialect', 'my_text'],
@@ -643,7 +643,7 @@ stream:
     expect(await found()).toContain('cases/request.yaml case/error')
   })
 
-  test('tries the properties that follow from the schemas, and shrinks what breaks them', async () => {
+  test('test properties of the schemas, and shrink counterexamples', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     await sluice(['new', 'dialect', 'my_text'], folder)
     await sluice(['new', 'mapping', 'my_text-to-chat'], folder)
@@ -659,7 +659,7 @@ stream:
     expect(JSON.stringify(finding)).toContain('temperature')
   })
 
-  test('runs whole exchanges with what is patched, asked, sought and handed on, on real ports', async () => {
+  test('run whole exchanges with patches, calls, patterns and passed headers, on real ports', async () => {
     const ask = (content: string): object => ({ model: 'm', messages: [{ role: 'user', content }] })
     const answer = (content: string, finish: string): object => ({
       id: 'c',
@@ -744,7 +744,7 @@ speaks:
     expect(json(good.out).findings).toEqual([])
     expect(json(good.out)).toMatchObject({ cases: 5, failed: 0 })
     expect(good.code).toBe(0)
-    // Each member of a case holds: with another provider nearly all of them fail, at the place that says otherwise.
+    // Each member of a case is checked: with another provider nearly all of them fail, at the differing member.
     writeFileSync(
       join(folder, 'cases', 'exchanges.yaml'),
       files['cases/exchanges.yaml']
@@ -764,7 +764,7 @@ speaks:
     expect(bad.out).toContain('masked.cards: expected 2, was 1')
   })
 
-  test('runs scenarios: providers that fail, are slow, break off or are not there, and what the client gets', async () => {
+  test('run scenarios with providers that fail, are slow, break off or cannot be reached', async () => {
     const scenarios = `# yaml-language-server: $schema=scenario.yaml
 name: who fails is followed by the next, in its own dialect
 client: { path: /v1/chat/completions, body: { model: m, messages: [{ role: user, content: Hi }] } }
@@ -827,7 +827,7 @@ sees: { status: 200 }
     expect(json(good.out).findings).toEqual([])
     expect(json(good.out)).toMatchObject({ ok: true, cases: 4, failed: 0, scenarios: [{}, {}, {}, { ok: true }] })
     expect(good.code).toBe(0)
-    // What the client sees, what each provider saw, the log, and calls that there were none of: each at its place.
+    // What the client sees, what each provider saw, the log, and missing calls: each has its position.
     const wrong = scenarios
       .replace('model: theirs', 'model: ours')
       .replace('x-nothing: null', 'x-request-id: /^abc$/')
@@ -869,14 +869,14 @@ sees: { status: 200 }
     ])
   })
 
-  test('runs the built-in cases where it is asked to, without a checkout', async () => {
+  test('run the built-in cases with --all, without a checkout', async () => {
     const { code, out } = await sluice(['test', '--all', '--mapping', 'rerank-to-jina_rerank'], folderOf())
     expect(code).toBe(0)
     expect(out).toMatch(/^ok\s+rerank-to-jina_rerank: \d+ cases$/m)
   })
 })
 
-test('what docs/commands.md shows runs, one block after the other in one folder', async () => {
+test('the blocks of docs/commands.md run one after the other in one folder', async () => {
   const folder = folderOf({ 'bin/sluice': `#!/bin/sh\nexec ${process.execPath} ${MAIN} "$@"\n` })
   chmodSync(join(folder, 'bin', 'sluice'), 0o755)
   const page = readFileSync(join(root, 'docs', 'commands.md'), 'utf8')

@@ -34,7 +34,7 @@ const examples: [string, string][] = [
   ),
 ]
 
-test.each(examples)('%s is a file that can be served', async (name, text) => {
+test.each(examples)('%s can be served', async (name, text) => {
   for (const [, variable] of text.matchAll(/\$([A-Z_]+)/g)) process.env[variable as string] ??= `value-of-${variable as string}`
   const path = join(folder, `${name.replaceAll(/\W/g, '_')}.yaml`)
   writeFileSync(path, text)
@@ -43,11 +43,11 @@ test.each(examples)('%s is a file that can be served', async (name, text) => {
   await snapshot.close()
 })
 
-test('no example contains the hash of a key: a copy of it would let in everybody who knows the key', () => {
+test('no example contains the hash of a key, as copies would accept that key', () => {
   for (const [, text] of examples) expect(text).not.toMatch(/[0-9a-f]{64}/)
 })
 
-test('the line to try is answered, with the key and the model that it shows', async () => {
+test('the curl command of the README is answered', async () => {
   const line = /curl (http:\S+) (.*) -d '(.*)'/.exec(readme) as RegExpExecArray
   expect(line[2]).toContain(`Bearer ${DEMO_KEY}`)
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })
@@ -80,10 +80,10 @@ const pages = [
 /** Pages whose blocks are run one after the other in an empty folder. test/package/tutorial.test.ts does that for the tutorial. */
 const followed = pages.filter(page => /^docs\/(?:quickstart|operating|howto\/(?!README).*)\.md$/.test(page))
 
-describe('pages whose steps are run', () => {
-  test('there are some', () => expect(followed.length).toBeGreaterThan(8))
+describe('pages with steps', () => {
+  test('are more than eight', () => expect(followed.length).toBeGreaterThan(8))
 
-  test.each(followed)('%s works as it is written', async page => {
+  test.each(followed)('run as %s shows them', async page => {
     const own = mkdtempSync(join(tmpdir(), 'sluice-page-'))
     const bin = mkdtempSync(join(tmpdir(), 'sluice-bin-'))
     writeFileSync(join(bin, 'sluice'), `#!/bin/sh\nexec ${process.execPath} ${join(root, 'dist', 'cli', 'main.js')} "$@"\n`, {
@@ -113,7 +113,7 @@ describe('pages whose steps are run', () => {
   })
 })
 
-describe('blocks of all pages', () => {
+describe('the blocks of all pages', () => {
   const all = pages.flatMap(page => blocksOf(readFileSync(join(root, page), 'utf8')).map(block => ({ page, ...block })))
   const grammars = Object.fromEntries(
     [
@@ -138,7 +138,7 @@ describe('blocks of all pages', () => {
   ajv.addSchema(load(readFileSync(join(root, 'schemas/config/meters.yaml'), 'utf8')) as object, 'meters')
   const validators = Object.entries(grammars).map(([name, schema]) => [name, ajv.compile({ $id: `sluice:${name}`, ...schema })] as const)
 
-  test('YAML is valid by one of our grammars, as a whole file or a part of one', () => {
+  test('have YAML that is valid by one of our grammars, as a whole file or a part', () => {
     const wrong: string[] = []
     for (const { page, text, line, path } of all.filter(({ language }) => language === 'yaml')) {
       for (const value of loadAll(text)) {
@@ -150,7 +150,7 @@ describe('blocks of all pages', () => {
     expect(wrong).toEqual([])
   })
 
-  test('commands exist, with the options in the examples', () => {
+  test('have commands that exist, with options that exist', () => {
     const reference = readFileSync(join(root, 'docs/reference/cli.md'), 'utf8')
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
     const wrong: string[] = []
@@ -173,7 +173,7 @@ describe('blocks of all pages', () => {
   })
 })
 
-test('every link of the pages has a target', () => {
+test('every link of a page has a target', () => {
   for (const page of pages) {
     const text = readFileSync(join(root, page), 'utf8')
     for (const [, target] of text.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g))

@@ -148,7 +148,7 @@ const KINDS = [
 /** The grammar of schemas, which is one itself. */
 const KEYWORDS = 'schemas/config/keywords/schema.yaml'
 
-test('each schema keeps to the grammar of schemas', () => {
+test('each schema is valid by the grammar of schemas', () => {
   const validate = new Ajv2020({ strict: false }).compile(load(readFileSync(join(root, KEYWORDS), 'utf8')) as object)
   const isSchema = (path: string): boolean => path.startsWith('schemas/config/') || !/\/(format\.yaml|client\/.*|provider\/.*)$/.test(path)
   const all = files('schemas').filter(isSchema)
@@ -157,7 +157,7 @@ test('each schema keeps to the grammar of schemas', () => {
   expect(all.length).toBeGreaterThan(80)
 })
 
-test('each file names the schema of its kind, and it is there', () => {
+test('each file names the schema of its kind, which exists', () => {
   const all = ['routes', 'mappings', 'providers', 'models', 'simulator', 'examples', 'schemas']
     .flatMap(files)
     .filter(path => path !== KEYWORDS)
@@ -174,11 +174,11 @@ describe('a real language server', () => {
     expect(await editor.open(path, readFileSync(join(root, path), 'utf8'))).toEqual([])
   })
 
-  test('every kind is there', () => expect(KINDS.filter(path => !existsSync(join(root, path)))).toEqual([]))
+  test('is tested with a file of every kind', () => expect(KINDS.filter(path => !existsSync(join(root, path)))).toEqual([]))
 
   const head = '# yaml-language-server: $schema=schemas/config/gateway.yaml\n'
 
-  test('reports a wrong key and a wrong value, at their places', async () => {
+  test('reports a wrong key and a wrong value at their positions', async () => {
     const found = await editor.open('one.yaml', `${head}listen: 127.0.0.1:8080\ncolour: red\ngrace: soon\n`)
     expect(found.map(({ range }) => range.start.line).sort()).toEqual([2, 3])
     expect(found.find(({ range }) => range.start.line === 2)?.message).toMatch(/colour/)
@@ -187,7 +187,7 @@ describe('a real language server', () => {
     expect(missing?.message).toMatch(/dialect/)
   })
 
-  test('completes keys, with what they are for, and words', async () => {
+  test('completes keys with their descriptions, and values', async () => {
     await editor.open('two.yaml', `${head}upstreams:\n  one:\n    \nlog:\n  level: \n`)
     const keys = await editor.complete('two.yaml', 3, 4)
     expect(keys.items.map(({ label }) => label)).toEqual(expect.arrayContaining(['provider', 'secret', 'base']))
@@ -202,7 +202,7 @@ describe('a real language server', () => {
     expect(levels.items.map(({ label }) => label)).toEqual(expect.arrayContaining(['info', 'warn']))
   })
 
-  test('shows the description of a key on hovering', async () => {
+  test('shows the description of a key on hover', async () => {
     await editor.open('three.yaml', `${head}reference: true\n`)
     expect((await editor.hover('three.yaml', 1, 3)).contents.value).toMatch(/openapi\.json/)
   })

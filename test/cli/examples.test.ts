@@ -32,13 +32,13 @@ function overlayOf(folder: string): Record<string, string> {
   return Object.fromEntries(files.map(name => [name, readFileSync(join(folder, name), 'utf8').replace('/v2/chat', '/v1/chat/completions')]))
 }
 
-test('there are some, and the list names each', () => {
+test('the list names each example', () => {
   expect(folders.length).toBeGreaterThan(4)
   const list = readFileSync(join(examples, 'README.md'), 'utf8')
   for (const name of folders) expect(list).toContain(`(${name}/gateway.yaml)`)
 })
 
-test.each(folders)('%s is without findings, and serves each of its models', async name => {
+test.each(folders)('%s has no findings, and serves each of its models', async name => {
   const folder = join(examples, name)
   const copy = join(scratch, name)
   for (const [path, text] of [...Object.entries(overlayOf(folder)), ['gateway.yaml', readFileSync(join(folder, 'gateway.yaml'), 'utf8')]]) {

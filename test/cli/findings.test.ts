@@ -1,5 +1,5 @@
 // findings/*.yaml: one thing wrong in an operator's folder, or several in one go, and what `sluice check` finds, exactly where.
-// A mark in a file is taken out, and its place is that of the finding. No finding quotes a secret.
+// A mark in a file is removed, and its position is that of the finding. No finding quotes a secret.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,7 +29,7 @@ process.env.XDG_CACHE_HOME = join(scratch, 'cache')
 process.env.SLUICE_TEST_NO_ADDRESS = `mysql:${SECRET}`
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** Writes the files; gives the places of the marks. */
+/** Writes the files, and returns the positions of the marks. */
 function write(folder: string, files: Record<string, string>): string[] {
   return Object.entries(files).flatMap(([path, text]) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
@@ -75,7 +75,7 @@ for (const file of readdirSync(cases)) {
   })
 }
 
-test('each warning that needs neither a network nor a store is found in one of them', () => {
+test('each warning that needs neither a network nor a store has a case', () => {
   const seen = readdirSync(cases).flatMap(file =>
     (loadAll(readFileSync(join(cases, file), 'utf8')) as Broken[]).flatMap(({ finds }) =>
       finds.map(one => (typeof one === 'string' ? one : Object.keys(one)[0])),

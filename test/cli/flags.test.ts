@@ -73,19 +73,19 @@ test.each<[string, string[], number]>([
   [main, ['start', '--config', config], 1],
   ['npx', ['--no-install', 'sluice', 'start', '--config', config], 1],
   ['node', [main, 'start', '--config', config, '--workers', '2'], 3],
-])('%s %s', async (command, args, processes) => {
+])('%s %s starts every process with a large young generation', async (command, args, processes) => {
   const { sizes } = start(command, ...args)
   await expect.poll(() => sizes().length).toBe(processes)
   for (const [size] of sizes()) expect(size).toBeGreaterThanOrEqual(ROOM)
 })
 
-test('another size that the operator chose stays', async () => {
+test('a size that the operator chose is kept', async () => {
   const { sizes } = start('node', '--max-semi-space-size=8', main, 'start', '--config', config)
   await expect.poll(() => sizes().length).toBe(1)
   expect(sizes()[0]?.[0]).toBe(16)
 })
 
-test.each(['SIGTERM', 'SIGKILL'] as const)('%s ends all that was started', async name => {
+test.each(['SIGTERM', 'SIGKILL'] as const)('%s ends all processes that were started', async name => {
   const { child, sizes } = start('node', main, 'start', '--config', config, '--workers', '2')
   await expect.poll(() => sizes().length).toBe(3)
   const ended = new Promise(resolve => child.on('exit', (code, by) => resolve(code ?? by)))

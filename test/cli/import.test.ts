@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
 import { describe, expect, test } from 'vitest'
-import { foldersOf, MAIN, sluice } from '../command.js'
+import { type Ended, foldersOf, MAIN, sluice } from '../command.js'
 import { startSimulator } from '../harness.js'
 
 const folderOf = foldersOf()
@@ -48,7 +48,7 @@ environment_variables: { REDIS_HOST: localhost }
 `
 
 describe('sluice import', () => {
-  test('a file of LiteLLM: a line for each setting, no secret, and a file that passes check', async () => {
+  test('turns a file of LiteLLM into a valid file, with a line about each setting and no secret', async () => {
     const folder = folderOf({ 'config.yaml': LITELLM })
     const { code, out, err } = await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml', '--json'], folder)
     expect({ code, err }).toEqual({ code: 0, err: '' })
@@ -114,7 +114,7 @@ describe('sluice import', () => {
     expect(await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml'], folder)).toMatchObject({ code: 64 })
   })
 
-  test('what is printed is a file as it is, with the lines as comments', async () => {
+  test('prints a valid file, with the lines as comments', async () => {
     const folder = folderOf({ 'config.yaml': LITELLM })
     const { code, out } = await sluice(['import', 'litellm', 'config.yaml'], folder)
     expect(code).toBe(0)
@@ -122,7 +122,7 @@ describe('sluice import', () => {
     expect(load(out)).toHaveProperty('models.fast.aliases', ['gpt-4'])
   })
 
-  test('channels of new-api', async () => {
+  test('reads channels of new-api', async () => {
     const channels = [
       {
         id: 7,
@@ -181,7 +181,7 @@ describe('sluice import', () => {
     expect(await sluice(['check', '--no-env'], folder)).toMatchObject({ code: 0, err: '' })
   })
 
-  test('channels of new-api with its prices, and the groups of both', async () => {
+  test('reads channels of new-api with prices, and the groups of both', async () => {
     const channel = { type: 1, key: 'k', status: 1, models: 'gpt-5-mini, dall-e-3' }
     const options = [
       { key: 'ModelRatio', value: '{"gpt-5-mini":0.125,"unknown-model":7}' },
@@ -213,7 +213,7 @@ describe('sluice import', () => {
     expect(await sluice(['import', 'litellm', 'channels.json', '--prices', 'options.json'], folder)).toMatchObject({ code: 64 })
   })
 
-  test('what is none of theirs is refused, with exit code 64', async () => {
+  test('refuses other files with exit code 64', async () => {
     const folder = folderOf({ 'other.yaml': 'a: [', 'empty.yaml': '[]' })
     for (const args of [
       ['import', 'kong', 'x'],
@@ -234,7 +234,7 @@ models:
   apple: { targets: [{ upstream: one }], price: { input: 1, output: 2 } }
 ${more}`
 
-test('sluice diff tells what a change means: routes, targets, rights, prices, fields', async () => {
+test('sluice diff shows changes of routes, targets, rights, prices and fields', async () => {
   const folder = folderOf({
     'old/gateway.yaml': file(''),
     'new/gateway.yaml': file('  avocado: { targets: [{ upstream: one, model: x }] }')
@@ -256,7 +256,7 @@ test('sluice diff tells what a change means: routes, targets, rights, prices, fi
   expect(await sluice(['diff', 'old', 'nowhere'], folder)).toMatchObject({ code: 1, err: expect.stringContaining('file/missing') })
 })
 
-test('sluice diff tells what is done on the way, what is handed on, and what of parameters and dialects has changed', async () => {
+test('sluice diff shows changes of patterns, calls, passed headers, parameters and dialects', async () => {
   const head = 'listen: 127.0.0.1:0\nkeys: [{ name: me, value: $ME_KEY }]\n'
   const provider = (a: number): string => `title: Mine
 source: https://docs.example.com/chat
@@ -323,7 +323,7 @@ max_output: 5000
 })
 
 describe('sluice use --write', () => {
-  test('writes settings beside what is there, and no key', async () => {
+  test('adds settings to existing files, and writes no key', async () => {
     const folder = folderOf({
       'gateway.yaml': file('').replace('127.0.0.1:0', '127.0.0.1:7000'),
       'home/.claude/settings.json': '{ "theme": "dark", "env": { "OTHER": "1" } }',
@@ -354,7 +354,7 @@ describe('sluice use --write', () => {
 })
 
 describe('sluice try --watch', () => {
-  test('runs again when the input changes, and wants a file', async () => {
+  test('runs again when the input changes, and requires a file', async () => {
     const request = (seed: number): string =>
       JSON.stringify({ model: 'm', max_completion_tokens: seed, messages: [{ role: 'user', content: 'Hi' }] })
     const folder = folderOf({ 'request.json': request(7) })
@@ -374,7 +374,7 @@ describe('sluice try --watch', () => {
 })
 
 describe('sluice test --record', () => {
-  test('a live exchange becomes a case that passes, whole and as a stream, without secrets and ids', async () => {
+  test('records a live exchange as a case that passes, whole and as a stream, without secrets and ids', async () => {
     const simulator = await startSimulator({ listen: '127.0.0.1:0' })
     const folder = folderOf({
       'gateway.yaml': `keys: [{ name: me, value: a-key-of-mine }]
@@ -408,7 +408,7 @@ models: { m: { targets: [{ upstream: up, model: sim }] } }
     await simulator.close()
   })
 
-  test('what uses no mapping, and what is refused, leaves nothing', async () => {
+  test('records nothing if no mapping applies or the request is refused', async () => {
     const folder = folderOf({ 'gateway.yaml': file('').replace('$ONE_KEY', 'none').replace('$ME_KEY', 'a-key-of-mine') })
     const ask = (model: string): Promise<Ended> =>
       sluice(
@@ -424,7 +424,7 @@ models: { m: { targets: [{ upstream: up, model: sim }] } }
 })
 
 describe('sluice check --fix', () => {
-  test('mends what is one letter off, and a variable without its $, in the file and its overlay', async () => {
+  test('corrects names with one wrong letter and variables without $, in the file and its overlay', async () => {
     const wrong = `listen: 127.0.0.1:0
 keyss: [{ name: me, value: $ME_KEY }]
 upstreams:
@@ -455,7 +455,7 @@ models:
     )
   })
 
-  test('leaves alone what could mean two things, or nothing that is known, and what is in order', async () => {
+  test('changes nothing that has several corrections, none, or no mistake', async () => {
     const wrong = file('').replace('provider: openai', 'provider: nobody')
     const folder = folderOf({ 'gateway.yaml': wrong })
     expect(await sluice(['check', '--no-env', '--fix'], folder)).toMatchObject({ code: 1, err: expect.stringContaining('names/provider') })
@@ -463,7 +463,7 @@ models:
   })
 })
 
-test('every command that gives something gives JSON', async () => {
+test('every command with output prints JSON', async () => {
   const folder = folderOf({ 'gateway.yaml': file(''), 'table.json': '{}' })
   const env = { ME_KEY: 'k-of-mine', ONE_KEY: 'k2-of-mine' }
   for (const args of [
@@ -480,7 +480,7 @@ test('every command that gives something gives JSON', async () => {
   }
 })
 
-test('a wrong command line ends with 64, whatever the command', async () => {
+test('a wrong command line of any command ends with 64', async () => {
   const folder = folderOf({ 'gateway.yaml': file('') })
   const wrong = [
     ['start', '--workers', 'many'],

@@ -68,7 +68,7 @@ const LITELLM = {
 }
 
 describe('import', () => {
-  test('litellm: rows become facts, traits and prices; columns without a counterpart are reported', () => {
+  test('turns rows of litellm into facts, traits and prices, and reports other columns', () => {
     const told = sluice('models', 'import', 'litellm', table('litellm.json', LITELLM), '--out', 'one', '--read', '2026-11-22')
     const { models, ...head } = read('one/openai.yaml')
     expect(head).toEqual({ title: 'OpenAI', source: 'litellm: litellm.json', read: '2026-11-22', providers: ['openai'] })
@@ -110,7 +110,7 @@ describe('import', () => {
     expect(told).toContain('gpt-b: the answer may have more tokens (20) than the request (10)')
   })
 
-  test('a second import reports changes, and keeps old prices and removed models', () => {
+  test('reports changes at a second import, and keeps old prices and removed models', () => {
     const first = readFileSync(join(folder, 'one/openai.yaml'), 'utf8')
     expect(sluice('models', 'import', 'litellm', join(folder, 'litellm.json'), '--out', 'one', '--read', '2026-11-22')).not.toContain(
       'Changed',
@@ -136,7 +136,7 @@ describe('import', () => {
     expect(models).toHaveProperty('gpt-b')
   })
 
-  test('a change of a fact that a page confirmed is reported with the page', () => {
+  test('reports the change of a confirmed fact with the page that confirmed it', () => {
     const row = { litellm_provider: 'anthropic', mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 5e-6 }
     const again = (more: object): string =>
       sluice('models', 'import', 'litellm', table('confirmed.json', { 'claude-haiku-4-5': { ...row, ...more } }), '--out', 'four')
@@ -146,7 +146,7 @@ describe('import', () => {
     )
   })
 
-  test('models.dev', () => {
+  test('reads the table of models.dev', () => {
     sluice(
       'models',
       'import',
@@ -191,7 +191,7 @@ describe('import', () => {
     })
   })
 
-  test('openrouter', () => {
+  test('reads the table of openrouter', () => {
     sluice(
       'models',
       'import',
@@ -225,7 +225,7 @@ describe('import', () => {
     })
   })
 
-  test('an invalid table is reported in a sentence', () => {
+  test('reports an invalid table in a sentence', () => {
     const said = (...args: string[]): string => {
       try {
         return sluice('models', 'import', ...args)
@@ -239,7 +239,7 @@ describe('import', () => {
 })
 
 describe('known facts', () => {
-  test('a model is shown with each fact that applies, and its place', () => {
+  test('are shown for a model, each with its file and line', () => {
     const told = sluice('models', 'claude-haiku-4-5')
     expect(told).toMatch(/^claude-haiku-4-5 at anthropic\n/)
     expect(told).toMatch(/traits\.thinking +budget {2}\(models\/anthropic\.yaml:\d+\)/)
@@ -247,7 +247,7 @@ describe('known facts', () => {
     expect(told).toMatch(/prices from 1970-01-01 +\{.* input: 1, .*\(models\/imported\/anthropic\.yaml:\d+\)/)
   })
 
-  test("the operator's own facts stand above", () => {
+  test('of the operator take precedence', () => {
     mkdirSync(join(folder, 'own/models'), { recursive: true })
     writeFileSync(join(folder, 'own/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
     writeFileSync(
@@ -259,7 +259,7 @@ describe('known facts', () => {
     expect(told).toMatch(/context +200000 {2}\(\S*models\/imported\/anthropic\.yaml:\d+\)/)
   })
 
-  test('the models of another version, as a folder beside gateway.yaml, are taken for those that came with this one', () => {
+  test('of another version, in a folder beside gateway.yaml, replace those that came with this version', () => {
     mkdirSync(join(folder, 'newer'))
     cpSync(join(import.meta.dirname, '../../models'), join(folder, 'newer/models'), { recursive: true })
     writeFileSync(join(folder, 'newer/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
@@ -279,7 +279,7 @@ describe('known facts', () => {
     expect(sluice('models', 'sources', '--config', 'newer/gateway.yaml')).toMatch(/ to 2026-12-24\n$/)
   })
 
-  test('a newer package of data: facts in a grammar that this gateway does not know are left out and reported', () => {
+  test('of a newer package that this gateway does not know are left out and reported', () => {
     const own = readFileSync(join(import.meta.dirname, '../../models/catalogue.yaml'), 'utf8')
     const version = /version: (\S+)/.exec(own)?.[1] as string
     const data = join(folder, 'tomorrow/models')
@@ -324,7 +324,7 @@ models:
         'providers',
         'wisdom',
       ]
-        .map(place => `packed/models/anthropic.yaml: ${place}`)
+        .map(path => `packed/models/anthropic.yaml: ${path}`)
         .concat('packed/models/tomorrow.yaml: providers'),
     )
     expect(sluice('models', 'check', ...config)).toMatch(
@@ -338,7 +338,7 @@ models:
     expect(sluice('models', 'check', ...config)).toMatch(/catalogue 0\.1\.0 .*\n.*older than the one that came with this gateway/)
   })
 
-  test('an invalid file is reported with its place', () => {
+  test('in an invalid file are reported with their position', () => {
     mkdirSync(join(folder, 'wrong/models'), { recursive: true })
     writeFileSync(join(folder, 'wrong/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
     writeFileSync(join(folder, 'wrong/models/mine.yaml'), 'source: mine\nread: 2026-01-01\nmodels: { a: { contex: 1 } }\n')
@@ -350,7 +350,7 @@ models:
     }
   })
 
-  test('all of them, a line each', () => {
+  test('are listed for all models, one line each', () => {
     const told = sluice('models', '--provider', 'anthropic')
     expect(told).toMatch(/^model +provider +context +max_output +input +output +retired\n/)
     expect(told).toMatch(/^claude-haiku-4-5 +anthropic +200000 +64000 +1 +5 +-$/m)
@@ -358,11 +358,11 @@ models:
     expect(told).not.toMatch(/^gpt/m)
   })
 
-  test('an unknown name', () => {
+  test('of an unknown model are an error', () => {
     expect(() => sluice('models', 'nobody-knows-it')).toThrow(/The model nobody-knows-it is unknown/)
   })
 
-  test('check reports old facts and retirements', () => {
+  test('are reported by `check` if they are old, and so are retired models', () => {
     writeFileSync(
       join(folder, 'own/gateway.yaml'),
       'upstreams: { one: { provider: anthropic, secret: none, models: [claude-haiku-4-5, claude-opus-5-5] } }\n',
@@ -373,7 +373,7 @@ models:
     expect(told).toMatch(/^2 models, \d warnings$/m)
   })
 
-  test('check reports deprecated models without a retirement date', () => {
+  test('are reported by `check` for deprecated models without a retirement date', () => {
     const file = join(folder, 'own/models/mine.yaml')
     const before = readFileSync(file, 'utf8')
     writeFileSync(file, before.replace('retired: 2020-02-01', 'deprecated: 2020-02-01'))
@@ -383,7 +383,7 @@ models:
     writeFileSync(file, before)
   })
 
-  test('sources counts facts from pages of the maker, by provider or by model', () => {
+  test('are counted by `sources`, by provider or by model and by their source', () => {
     const told = sluice('models', 'sources')
     expect(told).toMatch(/^provider +models +prices: page +prices: quoted +prices: table +prices: none +context: page/)
     expect(told).toMatch(/^anthropic( +\d+){9}$/m)

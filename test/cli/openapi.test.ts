@@ -68,14 +68,14 @@ describe('the document', () => {
     expect(errors.slice(0, 5).map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer ?? ''}`)).toEqual([])
   })
 
-  test('the linter finds an error where there is one', async () => {
+  test('is checked by a linter that finds errors', async () => {
     const config = await createConfig({ extends: ['recommended'] })
     const broken = text.replace('#/components/schemas/chat.request"', '#/components/schemas/nowhere"')
     const problems = await lintFromString({ source: broken, absoluteRef: '/openapi.json', config })
     expect(problems.filter(({ severity }) => severity === 'error').length).toBeGreaterThan(0)
   })
 
-  test('has every route that is served', () => {
+  test('contains every route', () => {
     const routes = readFileSync(join(root, 'docs/reference/ROUTES.md'), 'utf8')
     const paths = new Set(Object.keys(document.paths))
     const missing = [...routes.matchAll(/^\| (\S+) \| ([A-Z, ]+) \| (.*?) \| .*$/gm)]
@@ -179,7 +179,7 @@ test('an example request of each operation is accepted', async () => {
   expect(refused).toEqual([])
 })
 
-test('a page shows it, with a viewer that the gateway itself serves', async () => {
+test('a page shows the document with a viewer that the gateway itself serves', async () => {
   const page = await fetch(`${gateway.url}/docs`)
   const html = await page.text()
   expect(page.headers.get('content-type')).toContain('text/html')
@@ -192,7 +192,7 @@ test('a page shows it, with a viewer that the gateway itself serves', async () =
   expect(page.headers.get('content-security-policy')).toContain("default-src 'self'")
 })
 
-test('one line turns it off, also while it runs', async () => {
+test('`reference: false` turns it off, and a reload turns it on', async () => {
   const { upstreams, models } = { upstreams: {}, models: {} }
   const other = await startGateway({ upstreams, models, reference: false })
   for (const path of ['/openapi.json', '/docs', '/docs/viewer.js']) expect((await fetch(other.url + path)).status).toBe(404)
@@ -201,7 +201,7 @@ test('one line turns it off, also while it runs', async () => {
   await other.close()
 })
 
-test('an overlay is in it', async () => {
+test('the document contains the routes of an overlay', async () => {
   const own = { 'routes/version.yaml': `name: version\nmethod: GET\npath: /version\ndialect: chat\nauth: []\nanswer: '{ "v": 1 }'\n` }
   const other = await startGateway({ upstreams: {}, models: {} }, own)
   const { paths } = (await (await fetch(`${other.url}/openapi.json`)).json()) as Document

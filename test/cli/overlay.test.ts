@@ -34,8 +34,13 @@ afterEach(() => {
 afterAll(() => rmSync(outer, { recursive: true, force: true }))
 
 let count = 0
-/** A folder with a configuration, and a place for what is compiled, which is not there yet. */
-function place(config = 'listen: 127.0.0.1:0'): { folder: string; config: string; home: string; write(path: string, text: string): void } {
+/** A folder with a configuration; the folder for compiled overlays does not exist yet. */
+function folderWith(config = 'listen: 127.0.0.1:0'): {
+  folder: string
+  config: string
+  home: string
+  write(path: string, text: string): void
+} {
   const folder = join(outer, String(count++))
   const write = (path: string, text: string): void => {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
@@ -96,20 +101,20 @@ const versionAt = async (url: string): Promise<unknown> => ((await (await fetch(
 const told = (lines: readonly string[], message: string): string[] => lines.filter(line => line.includes(message))
 const plansIn = (home: string): string[] => readdirSync(join(home, '.cache/sluice/overlays/plans'))
 
-test('the examples of the page work as it says', async () => {
+test('the examples of docs/overlay.md work', async () => {
   const page = readFileSync(join(root, 'docs/overlay.md'), 'utf8')
   const [provider, version] = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(found => found[1] as string)
-  const { write, config, home } = place('listen: 127.0.0.1:0\nupstreams: { u: { provider: mine, secret: s, models: [m] } }')
+  const { write, config, home } = folderWith('listen: 127.0.0.1:0\nupstreams: { u: { provider: mine, secret: s, models: [m] } }')
   write('providers/mine.yaml', provider as string)
   write('routes/version.yaml', version as string)
   const { url } = run(home, ['start', '--config', config])
   expect(await (await fetch(`${await url}/version`)).json()).toEqual({ v: 1 })
 })
 
-describe('an overlay that changes', () => {
+describe('a changed overlay', () => {
   for (const workers of ['1', '2'])
-    test(`is served as it is now, with ${workers === '1' ? 'one process' : 'two processes'}`, async () => {
-      const { write, config, home } = place()
+    test(`is served after the change, with ${workers === '1' ? 'one process' : 'two processes'}`, async () => {
+      const { write, config, home } = folderWith()
       write('routes/v.yaml', route(1))
       const { url: listening, lines } = run(home, ['start', '--config', config, '--workers', workers])
       const url = await listening
@@ -127,8 +132,8 @@ describe('an overlay that changes', () => {
     })
 
   for (const workers of ['1', '2'])
-    test(`while it is read first is read again, with ${workers === '1' ? 'one process' : 'two processes'}`, async () => {
-      const { write, config, home } = place()
+    test(`is read again if it changes while it is first read, with ${workers === '1' ? 'one process' : 'two processes'}`, async () => {
+      const { write, config, home } = folderWith()
       write('routes/v.yaml', route(1))
       const { url, errors } = run(home, ['start', '--config', config, '--workers', workers])
       // The overlay is compiled, and gateway.yaml is not yet read. A plan that has no such provider, and a file that names it,
@@ -141,8 +146,8 @@ describe('an overlay that changes', () => {
       expect(errors()).toBe('')
     })
 
-  test('as Kubernetes changes a volume, by another link, takes effect with its secrets', async () => {
-    const { folder, write, config, home } = place()
+  test('is served with its secrets if a symbolic link changes, as in a volume of Kubernetes', async () => {
+    const { folder, write, config, home } = folderWith()
     const files = (volume: string, version: number): void => {
       write(`${volume}/gateway.yaml`, `listen: 127.0.0.1:0\nkeys: [{ name: a, value: { file: key } }]\n`)
       write(`${volume}/routes/v.yaml`, route(version).replace('auth: []', 'auth: [bearer]'))
@@ -170,8 +175,8 @@ describe('an overlay that changes', () => {
     await expect.poll(() => ask(3)).toEqual([200, '{"v":3}'])
   })
 
-  test('a folder that comes later, and one that goes', async () => {
-    const { folder, write, config, home } = place()
+  test('may gain and lose a folder', async () => {
+    const { folder, write, config, home } = folderWith()
     const { url: listening } = run(home, ['start', '--config', config])
     const url = await listening
     expect((await fetch(`${url}/v`)).status).toBe(404)
@@ -181,8 +186,8 @@ describe('an overlay that changes', () => {
     await expect.poll(async () => (await fetch(`${url}/v`)).status).toBe(404)
   })
 
-  test('the file of a secret', async () => {
-    const { write, config, home } = place('listen: 127.0.0.1:0\nkeys: [{ name: a, value: { file: secrets/key } }]')
+  test('is served with the changed file of a secret', async () => {
+    const { write, config, home } = folderWith('listen: 127.0.0.1:0\nkeys: [{ name: a, value: { file: secrets/key } }]')
     write('secrets/key', 'old-key')
     const { url: listening } = run(home, ['start', '--config', config])
     const url = await listening
@@ -193,8 +198,8 @@ describe('an overlay that changes', () => {
     await expect.poll(async () => [await status('old-key'), await status('new-key')]).toEqual([401, 200])
   })
 
-  test('SIGHUP reads everything again; changes that need a restart are logged, the others apply', async () => {
-    const { write, config, home } = place()
+  test('is read again on SIGHUP, which applies what it can and logs what needs a restart', async () => {
+    const { write, config, home } = folderWith()
     for (const workers of ['1', '2']) {
       write('gateway.yaml', 'listen: 127.0.0.1:0\n')
       write('routes/v.yaml', route(1))
@@ -212,8 +217,8 @@ describe('an overlay that changes', () => {
     }
   })
 
-  test('is compiled beside the process that serves, which answers all the while', async () => {
-    const { write, config, home } = place()
+  test('is compiled in another process, while the gateway answers', async () => {
+    const { write, config, home } = folderWith()
     const { child, url: listening } = run(home, ['start', '--config', config])
     const url = await listening
     const serving = servingOf(child.pid as number)
@@ -237,9 +242,9 @@ describe('an overlay that changes', () => {
   })
 })
 
-describe('what is compiled', () => {
-  test('by ten processes at once is there once, and none of them fails', async () => {
-    const { write, config, home } = place()
+describe('a compiled overlay', () => {
+  test('is stored once by ten processes at the same time', async () => {
+    const { write, config, home } = folderWith()
     write('routes/v.yaml', route(1))
     const all = Array.from({ length: 10 }, () => run(home, ['check', '--config', config]))
     expect(await Promise.all(all.map(({ code }) => code))).toEqual(all.map(() => 0))
@@ -248,12 +253,12 @@ describe('what is compiled', () => {
     expect(existsSync(join(dirname(config), '.sluice'))).toBe(false)
   })
 
-  test('is not made again for the same files, and is where cache: says', async () => {
-    const { folder, write, config, home } = place('listen: 127.0.0.1:0\ncache: kept')
+  test('is reused for the same files, from the folder of `cache:`', async () => {
+    const { folder, write, config, home } = folderWith('listen: 127.0.0.1:0\ncache: kept')
     write('routes/v.yaml', route(1))
     expect(await run(home, ['check', '--config', config]).code).toBe(0)
     const [plan] = readdirSync(join(folder, 'kept/overlays/plans'))
-    // Another file in its place shows that it is used.
+    // A broken file instead of it shows that it is used.
     const path = join(folder, 'kept/overlays/plans', plan as string, 'plan.js')
     writeFileSync(path, 'throw new Error("what was there was used")')
     const again = run(home, ['check', '--config', config])
@@ -262,7 +267,7 @@ describe('what is compiled', () => {
     expect(existsSync(home)).toBe(false)
   })
 
-  test('and is old is taken away', () => {
+  test('is deleted if it is old', () => {
     const store = join(outer, 'pruned')
     const old = (Date.now() - 7_200_000) / 1000
     for (let index = 0; index < 40; index++) {
@@ -289,7 +294,7 @@ describe('what is compiled', () => {
   })
 })
 
-describe('where nothing can be kept', () => {
+describe('if nothing can be stored', () => {
   /** `ended` of `check`: its code, and what it said. */
   const check = async (home: string, config: string, limit?: number): Promise<[number | null, string]> => {
     const running = run(home, ['check', '--config', config], limit === undefined ? {} : { limit })
@@ -297,7 +302,7 @@ describe('where nothing can be kept', () => {
   }
 
   test('a folder of `cache:` that cannot be created is a finding', async () => {
-    const { write, config, home } = place('listen: 127.0.0.1:0\ncache: taken')
+    const { write, config, home } = folderWith('listen: 127.0.0.1:0\ncache: taken')
     write('taken', 'this is a file')
     write('routes/v.yaml', route(1))
     const [code, errors] = await check(home, config)
@@ -308,7 +313,7 @@ describe('where nothing can be kept', () => {
   })
 
   test.runIf(process.getuid?.() === 0)('a folder of another owner is a finding', async () => {
-    const { folder, write, config, home } = place('listen: 127.0.0.1:0\ncache: theirs')
+    const { folder, write, config, home } = folderWith('listen: 127.0.0.1:0\ncache: theirs')
     write('routes/v.yaml', route(1))
     mkdirSync(join(folder, 'theirs/overlays'), { recursive: true })
     chownSync(join(folder, 'theirs/overlays'), 65534, 65534)
@@ -318,7 +323,7 @@ describe('where nothing can be kept', () => {
   })
 
   test('a folder that others can write to is a finding', async () => {
-    const { folder, write, config, home } = place('listen: 127.0.0.1:0\ncache: shared')
+    const { folder, write, config, home } = folderWith('listen: 127.0.0.1:0\ncache: shared')
     write('routes/v.yaml', route(1))
     mkdirSync(join(folder, 'shared/overlays'), { recursive: true })
     chmodSync(join(folder, 'shared/overlays'), 0o777)
@@ -327,7 +332,7 @@ describe('where nothing can be kept', () => {
   })
 
   test('a disk that is full is a finding, and nothing half-written stays', async () => {
-    const { folder, write, config, home } = place('listen: 127.0.0.1:0\ncache: kept')
+    const { folder, write, config, home } = folderWith('listen: 127.0.0.1:0\ncache: kept')
     write('routes/v.yaml', route(1))
     const [code, errors] = await check(home, config, 4)
     expect([code, errors]).toEqual([1, expect.stringContaining('cache/folder  compiled overlays cannot be cached there: ')])
@@ -335,8 +340,8 @@ describe('where nothing can be kept', () => {
     expect(readdirSync(join(folder, 'kept/overlays/plans'))).toEqual([])
   })
 
-  test('and `cache:` is not set, it is compiled into memory', async () => {
-    const { write, config, folder } = place()
+  test('an overlay is compiled into memory if `cache:` is not set', async () => {
+    const { write, config, folder } = folderWith()
     write('routes/v.yaml', route(1))
     // No folder can be made below a file.
     const { url: listening } = run(join(folder, 'gateway.yaml'), ['start', '--config', config])
@@ -347,7 +352,7 @@ describe('where nothing can be kept', () => {
   })
 
   test('a file that cannot be read is a finding', async () => {
-    const { folder, write, config, home } = place()
+    const { folder, write, config, home } = folderWith()
     write('routes/v.yaml', route(1))
     symlinkSync('nowhere.yaml', join(folder, 'routes/lost.yaml'))
     const [code, errors] = await check(home, config)

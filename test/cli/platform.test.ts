@@ -25,15 +25,18 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const sluice = (...args: string[]): Promise<Ended> => run(process.execPath, [join(folder, 'dist', 'cli', 'main.js'), ...args], folder)
 
-test.each([[['start']], [['start', '--config', 'gateway.yaml']], [['simulate']]])('%j', async args => {
-  const { code, out, err } = await sluice(...args)
-  expect(err).toMatch(
-    /^Sluice cannot run with Node [\d.]+ on \w+ \w+, because the binary of its server does not load: [^\n]+\. Use Node 20, [^\n]+\.\n$/,
-  )
-  expect({ code, out }).toEqual({ code: 3, out: '' })
-})
+test.each([[['start']], [['start', '--config', 'gateway.yaml']], [['simulate']]])(
+  '%j ends with one sentence and exit code 3',
+  async args => {
+    const { code, out, err } = await sluice(...args)
+    expect(err).toMatch(
+      /^Sluice cannot run with Node [\d.]+ on \w+ \w+, because the binary of its server does not load: [^\n]+\. Use Node 20, [^\n]+\.\n$/,
+    )
+    expect({ code, out }).toEqual({ code: 3, out: '' })
+  },
+)
 
-test('a file is checked all the same', async () => {
+test('`sluice check` works without the binary', async () => {
   expect(await sluice('check', '--config', 'gateway.yaml')).toMatchObject({ code: 0, err: '' })
 })
 

@@ -94,7 +94,7 @@ describe('sluice start', () => {
     expect(gateway.lines.filter(line => line.includes('"msg":"request"')).length).toBe(2)
   })
 
-  test.skipIf(!existsSync('/usr/bin/script'))('a person at a terminal gets a line to try, and colours', async () => {
+  test.skipIf(!existsSync('/usr/bin/script'))('prints a command to try, with colours, on a terminal', async () => {
     const path = file('listen: 127.0.0.1:0', 'sim')
     const wrong = join(folder, 'colours.yaml')
     writeFileSync(wrong, 'modles: {}\n')
@@ -124,7 +124,7 @@ describe('sluice start', () => {
     expect(plain.errors()).toMatch(/^\S+colours\.yaml:1:1 {2}grammar/)
   })
 
-  test('ends what outlives its grace with an error event', async () => {
+  test('ends streams with an error event after the grace period', async () => {
     const gateway = run('start', '--config', file('listen: 127.0.0.1:0\ngrace: 200ms', 'sim-1000-20ms'))
     const stream = await ask(await gateway.url, 'sim-1000-20ms', true)
     gateway.child.kill('SIGTERM')
@@ -134,7 +134,7 @@ describe('sluice start', () => {
     expect(await gateway.code).toBe(0)
   })
 
-  test('an invalid file is reported with places, and the exit code is 1', async () => {
+  test('reports an invalid file with positions, and ends with 1', async () => {
     const path = join(folder, 'wrong.yaml')
     writeFileSync(
       path,
@@ -147,7 +147,7 @@ describe('sluice start', () => {
     expect(gateway.errors()).toContain(`${path}:5:30  names/upstream`)
   })
 
-  test('an address that is taken ends with 2', async () => {
+  test('ends with 2 if the address is taken', async () => {
     const holder = createServer()
     await new Promise<void>(done => holder.listen(0, '127.0.0.1', done))
     const gateway = run('start', '--config', file(`listen: 127.0.0.1:${(holder.address() as { port: number }).port}`))
@@ -155,7 +155,7 @@ describe('sluice start', () => {
     holder.close()
   })
 
-  test('a changed file takes effect, a wrong one does not', async () => {
+  test('applies a changed file, and ignores an invalid one', async () => {
     const path = file('listen: 127.0.0.1:0')
     const gateway = run('start', '--config', path)
     const url = await gateway.url
@@ -168,7 +168,7 @@ describe('sluice start', () => {
     expect((await ask(url, 'sim-8')).status).toBe(200)
   })
 
-  test('--workers 2 serves from one port and ends with 0', async () => {
+  test('serves from one port with --workers 2, and ends with 0', async () => {
     const gateway = run('start', '--config', file('listen: 127.0.0.1:0'), '--workers', '2')
     const url = await gateway.url
     for (const status of await Promise.all(Array.from({ length: 8 }, async () => (await ask(url, 'sim')).status))) expect(status).toBe(200)
@@ -194,13 +194,13 @@ describe('sluice start without a file', () => {
   const askWith = (url: string, key: string): Promise<Response> =>
     fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
 
-  test('the key is the one that everybody knows while only the simulator is served', async () => {
+  test('accepts the demo key while it serves only the simulator', async () => {
     const gateway = runWith({ ...none, PORT: '0' }, 'start')
     expect(await demoKey(gateway)).toBe('sluice-demo')
     expect((await askWith(await gateway.url, 'sluice-demo')).status).toBe(200)
   })
 
-  test('with the key of a provider the key is random, and the demo key is refused', async () => {
+  test('makes a random key if there is a key of a provider, and refuses the demo key', async () => {
     const gateways = [1, 2].map(() => runWith({ ...none, OPENAI_API_KEY: 'sk-real', PORT: '0' }, 'start'))
     const keys = await Promise.all(gateways.map(demoKey))
     expect(new Set(keys).size).toBe(2)
@@ -259,7 +259,7 @@ describe('workers', () => {
     })
   }
 
-  test('one that is killed is restarted, without harm to connections of the others', async () => {
+  test('that are killed are restarted, and the connections of the others continue', async () => {
     const { child, lines, url: listening } = run('start', '--config', file('listen: 127.0.0.1:0', 'sim,sim-150-20ms'), '--workers', '2')
     const url = await listening
     const { port, hostname } = new URL(url)
@@ -291,7 +291,7 @@ describe('workers', () => {
     expect(await new Promise(done => child.on('exit', done))).toBe(0)
   })
 
-  test('that cannot serve are restarted after growing delays; if none can, the exit code is 3', async () => {
+  test('that cannot serve are restarted after growing delays, and the exit code is 3 if none can', async () => {
     const { child, lines, url: listening, code, errors } = run('start', '--config', file('listen: 127.0.0.1:0'), '--workers', '2')
     const { port, hostname } = new URL(await listening)
     const holder = createServer()
@@ -316,7 +316,7 @@ describe('workers', () => {
   })
 })
 
-test('sluice simulate answers as its model names say', async () => {
+test('sluice simulate answers as the name of the model says', async () => {
   const upstream = run('simulate', '--listen', '127.0.0.1:0')
   expect((await ask(await upstream.url, 'sim-status-429')).status).toBe(429)
 })

@@ -1,4 +1,4 @@
-// Routing in gateway.yaml: all errors are found at once and with places, and the examples of the page work.
+// Routing in gateway.yaml: all errors are reported at once with positions, and the examples of the page work.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ const found = async (text: string): Promise<string[]> => {
   }
 }
 
-test('names, expressions, times and targets that cannot be meant are found together', async () => {
+test('wrong names, expressions, times and targets are reported together', async () => {
   const findings = await found(`
 default_model: nobody
 upstreams:
@@ -60,12 +60,12 @@ models:
   expect(findings.join('\n')).toContain('key, groups, headers, request')
 })
 
-test('a default that a pattern or an alias leads to is one', async () => {
+test('a default model may be the name of a pattern or an alias', async () => {
   const models = `upstreams: { up: { provider: openai, secret: none } }\nmodels: { own/*: { targets: [{ upstream: up }] }, m: { targets: [{ upstream: up }], aliases: [small] } }\n`
   for (const name of ['own/x', 'm', 'small']) expect(await found(`${models}default_model: ${name}\n`)).toEqual([])
 })
 
-test('a hedge without a second target is warned of', async () => {
+test('a hedge without a second target is a warning', async () => {
   expect(
     await found(
       'upstreams: { up: { provider: openai, secret: none } }\nmodels: { m: { targets: [{ upstream: up }], hedge: { after: 1s } } }\n',
@@ -78,7 +78,7 @@ describe('docs/routing.md', () => {
     ([, text]) => text as string,
   )
 
-  test('what it shows can be served', async () => {
+  test('has examples that can be served', async () => {
     Object.assign(process.env, { OPENAI_API_KEY: 'value-1', ANTHROPIC_API_KEY: 'value-2', AZURE_KEY: 'value-3' })
     expect(blocks).toHaveLength(5)
     for (const block of blocks) expect(await found(block)).toEqual([])
@@ -97,7 +97,7 @@ describe('docs/routing.md', () => {
     return (await explain({ config: path, input, key: 'me' })).json as unknown as Explained
   }
 
-  test('sluice explain shows the order, and why a target is not tried', async () => {
+  test('has an example of which `sluice explain` shows the order of targets, and why one is not tried', async () => {
     const here = await explained(blocks[1] as string, '', 'gpt-5-mini')
     expect(here).toMatchObject({
       model: {
@@ -119,7 +119,7 @@ describe('docs/routing.md', () => {
     expect(there.model.not_asked).toBeUndefined()
   })
 
-  test('and a pattern', async () => {
+  test('has an example of a pattern that `sluice explain` follows', async () => {
     expect(await explained(blocks[0] as string, '', 'anthropic/claude-opus-4-8')).toMatchObject({
       targets: [{ target: expect.stringContaining('claude/') }],
     })

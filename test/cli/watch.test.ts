@@ -23,7 +23,7 @@ afterEach(() => {
 
 const written = (secret: string): void => writeFileSync(config, `upstreams: { one: { secret: { file: ${secret} } } }\n`)
 
-test('a file that changes while the one before it is taken is taken, though it names other secrets', async () => {
+test('a file that changes during a reload is applied after it, even if it names other secrets', async () => {
   const taken: number[] = []
   watched.begin(async () => {
     taken.push(taken.length)
@@ -33,7 +33,7 @@ test('a file that changes while the one before it is taken is taken, though it n
   expect(await settle(() => taken.length, 3)).toBe(3)
 })
 
-test("a secret's file is watched from the reload on that names it", async () => {
+test('the file of a secret is watched from the reload that names it', async () => {
   let count = 0
   watched.begin(async () => {
     count++

@@ -194,7 +194,10 @@ test('what is tried out of messages', async () => {
     claims.push({ type: 'Anthropic.Beta.BetaMessage', value: JSON.parse(await ask(`${path}?beta=true`, request)), from })
     for (const value of eventsIn(await ask(`${path}?beta=true`, { ...request, stream: true })))
       claims.push({ type: 'Anthropic.Beta.BetaRawMessageStreamEvent', value, from: `${from}, streamed` })
-    const count = await ask('/v1/messages/count_tokens', { model: request.model, messages: request.messages })
+    const count = await ask('/v1/messages/count_tokens', {
+      model: 'model' in request ? request.model : undefined,
+      messages: 'messages' in request ? request.messages : undefined,
+    })
     claims.push({ type: 'Anthropic.MessageTokensCount', value: JSON.parse(count), from: `${lane.name}, a count` })
   }
   expect(await wrong(claims)).toEqual([])

@@ -20,8 +20,8 @@ function small(): Fixture {
   return data
 }
 
-describe('what several entries say of one name', () => {
-  test('an exact name goes before a pattern, a long pattern before a short one, fact by fact', async () => {
+describe('the facts of one name from several entries', () => {
+  test('an exact name precedes a pattern, and a long pattern a short one, for each fact', async () => {
     const data = small()
     data.write(
       'models/mine.yaml',
@@ -42,7 +42,7 @@ describe('what several entries say of one name', () => {
     expect(factsFor(catalogue, 'mine', 'b')).toEqual({})
   })
 
-  test('a file goes before those of folders, and the operator before both', async () => {
+  test('a file precedes the files of folders, and the operator precedes both', async () => {
     const data = small()
     data.write('models/imported/mine.yaml', `${HEAD}models: { a: { context: 1, max_output: 1, owner: imported } }\n`)
     data.write('models/mine.yaml', `${HEAD}models: { 'a*': { max_output: 2, display_name: by hand } }\n`)
@@ -52,7 +52,7 @@ describe('what several entries say of one name', () => {
     expect(factsFor(catalogue, 'mine', 'a')).toMatchObject({ context: 1, maxOutput: 2, displayName: 'own', owner: 'imported' })
   })
 
-  test("an operator's entries may replace the built-in ones", async () => {
+  test("an operator's entry may replace a built-in one", async () => {
     const data = small()
     data.write('models/mine.yaml', `${HEAD}models: { a: { context: 1, max_output: 1 } }\n`)
     const own = fixture('empty')
@@ -62,7 +62,7 @@ describe('what several entries say of one name', () => {
     expect(facts).not.toHaveProperty('maxOutput')
   })
 
-  test('another provider of the model has its facts, and neither its prices nor its dates', async () => {
+  test('another provider of a model has its facts, but neither its prices nor its dates', async () => {
     const data = small()
     data.write(
       'models/mine.yaml',
@@ -83,7 +83,7 @@ describe('what several entries say of one name', () => {
     expect(factsFor(catalogue, 'mine', 'maker/a')).not.toHaveProperty('prices')
   })
 
-  test('an entry is like another, but for its name and its dates', async () => {
+  test('`like` copies all facts but the name and the dates', async () => {
     const data = small()
     data.write(
       'models/mine.yaml',
@@ -99,33 +99,28 @@ describe('what several entries say of one name', () => {
   })
 })
 
-describe('what is found', () => {
+describe('the check of models/', () => {
   const FAULTS: [name: string, text: string, rule: string, detail: string][] = [
-    ['a key that is none', 'models: { a: { ◆contex: 1 } }', 'grammar/unknown-key', 'models.a: "contex" is not a key here'],
+    ['an unknown key', 'models: { a: { ◆contex: 1 } }', 'grammar/unknown-key', 'models.a: "contex" is not a key here'],
+    ['an unknown trait', 'models: { a: { traits: { ◆hair: long } } }', 'grammar/unknown-key', 'models.a.traits: "hair" is not a key here'],
     [
-      'a trait that is none',
-      'models: { a: { traits: { ◆hair: long } } }',
-      'grammar/unknown-key',
-      'models.a.traits: "hair" is not a key here',
-    ],
-    [
-      'a word that is none',
+      'an unknown value of a trait',
       'models: { a: { traits: { sampling: ◆some } } }',
       'grammar/value',
       'models.a.traits.sampling: "some" is not known here',
     ],
-    ['a day that is none', 'models: { a: { created: ◆yesterday } }', 'grammar/value', 'models.a.created: "yesterday" is not valid here'],
-    ['a provider that is not there', 'providers: [◆nobody]\nmodels: {}', 'names/provider', 'there is no provider nobody'],
-    ['a dialect that is not there', 'models: { a: { prefer: [{ speaks: ◆latin }] } }', 'names/dialect', 'there is no dialect latin'],
+    ['an invalid day', 'models: { a: { created: ◆yesterday } }', 'grammar/value', 'models.a.created: "yesterday" is not valid here'],
+    ['an unknown provider', 'providers: [◆nobody]\nmodels: {}', 'names/provider', 'there is no provider nobody'],
+    ['an unknown dialect', 'models: { a: { prefer: [{ speaks: ◆latin }] } }', 'names/dialect', 'there is no dialect latin'],
     [
-      'a page about a model that is not there',
+      'a page about an unknown model',
       "confirmed: [{ source: a page, facts: [prices], models: [a, ◆b] }]\nmodels: { a: {}, 'b*': {} }",
       'names/model',
       'no entry is named b',
     ],
-    ['a likeness to nothing', 'models: { a: { like: ◆b } }', 'names/model', 'no entry is named b'],
+    ['`like` an unknown entry', 'models: { a: { like: ◆b } }', 'names/model', 'no entry is named b'],
     [
-      'a likeness in a circle',
+      '`like` in a circle',
       'models: { a: { context: 1 }, b: { like: ◆c }, c: { like: ◆b } }',
       'models/like',
       'the `like` of b leads back to itself',
@@ -137,20 +132,20 @@ describe('what is found', () => {
       'retired is before created',
     ],
     [
-      'a name that is told twice',
+      'a name with two entries',
       'models: { a: { context: 1 }, b: { match: [◆a] } }',
       'models/shadow',
       'a has the pattern a, too (models/mine.yaml:3)',
     ],
     [
-      'patterns of which none goes before the other',
+      'two patterns for one name, neither of which is more specific',
       "models: { a-*: { context: 1 }, '◆*-b': { context: 2 }, a-x-b: {} }",
       'models/shadow',
       '*-b and a-* (models/mine.yaml:3) both match a-x-b, and neither is more specific',
     ],
-    ['a meter that is none', 'models: { a: { prices: [{ from: 2026-01-01, ◆inputs: 1 }] } }', 'names/meter', 'there is no meter inputs'],
+    ['an unknown meter', 'models: { a: { prices: [{ from: 2026-01-01, ◆inputs: 1 }] } }', 'names/meter', 'there is no meter inputs'],
     [
-      'a meter that is none, in an exception',
+      'an unknown meter in an exception',
       'models: { a: { prices: [{ from: 2026-01-01, input: 1, when: [{ tier: x, ◆outputs: 1 }] }] } }',
       'names/meter',
       'there is no meter outputs',
@@ -162,7 +157,7 @@ describe('what is found', () => {
       'this price is from a day before the one above it',
     ],
     [
-      'an exception from nothing',
+      'an exception without a condition',
       'models: { a: { prices: [{ from: 2026-01-01, input: 1, when: [◆{ times: 2 }] }] } }',
       'models/prices',
       'the exception has no condition',
@@ -174,15 +169,15 @@ describe('what is found', () => {
       'the price is finer than a pico-unit of the currency for one unit of the meter',
     ],
   ]
-  test.each(FAULTS)('%s', (_name, text, rule, detail) => {
+  test.each(FAULTS)('finds %s', (_name, text, rule, detail) => {
     const data = small()
     data.write('models/mine.yaml', `${HEAD}${text}\n`)
     const found = data.findings().map(one => ({ ...one, detail: one.detail.replaceAll(`${data.folder}/`, '') }))
-    expect(found.map(({ place }) => place)).toEqual(data.marks)
+    expect(found.map(({ position }) => position)).toEqual(data.marks)
     expect(found[0]).toMatchObject({ rule, detail })
   })
 
-  test('patterns may meet where they agree', () => {
+  test('accepts two patterns for one name that agree', () => {
     const data = small()
     data.write('models/mine.yaml', `${HEAD}models: { a-*: { context: 1 }, '*-b': { context: 1, max_output: 2 }, a-x-b: {} }\n`)
     expect(data.findings()).toEqual([])

@@ -21,7 +21,7 @@ test('only js.ts turns a string into code', () => {
   expect(sources.some(({ name, text }) => name === join('jsonata', 'js.ts') && cast.test(text))).toBe(true)
 })
 
-test('a string from data is no code', () => {
+test('TypeScript does not accept a string from data as code', () => {
   const data: string = '}; process.exit(); {'
   const unit = new Unit()
   const lines = new Lines()
@@ -44,10 +44,10 @@ test('a string from data is no code', () => {
   expect([code, part]).toEqual(['a + b', 'a'])
 })
 
-describe('what a string may become', () => {
+describe('a string may become', () => {
   const hostile = '"; } `${pwned}` \u2028\n*/ // \\'
 
-  test('a literal with the value of the string', () => {
+  test('a literal with its value', () => {
     for (const data of [hostile, { [hostile]: [hostile] }, JSON.parse('{"__proto__":{"a":1}}'), null, -1, true])
       expect(new Function(`return ${json(data)}`)()).toEqual(data)
     expect(Object.hasOwn(new Function(`return ${json(JSON.parse('{"__proto__":1}'))}`)(), '__proto__')).toBe(true)
@@ -60,7 +60,7 @@ describe('what a string may become', () => {
     expect(new Set(names).size).toBe(names.length)
   })
 
-  test('a name as it is, where it is one', () => {
+  test('an exact name, if it is an identifier', () => {
     expect(exactName('carry')).toBe('carry')
     expect(() => exactName(hostile)).toThrow('is not a name')
   })

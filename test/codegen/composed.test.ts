@@ -56,7 +56,7 @@ fields:
 
 const ctx: Context = { ...CONTEXT, model: 'm' }
 
-describe('a pair by way of another dialect', () => {
+describe('a composed pair', () => {
   test('passes requests, answers, events, failures and `carry` from one mapping to the other', async () => {
     const { composed, mappings } = await woven().plan()
     expect(Object.keys(composed ?? {})).toEqual(['tiny-to-typed'])
@@ -80,7 +80,7 @@ describe('a pair by way of another dialect', () => {
     expect(out.filter((_, index) => index % 2 === 1).map(text => JSON.parse(text))).toEqual([{ said: 'a!' }, { said: 'b!' }, { count: 2 }])
   })
 
-  test("exists if the upstream's dialect has `via`, and not if there is a mapping, or no `via`", async () => {
+  test("exists if the upstream's dialect has `via` and the pair has no mapping", async () => {
     expect(Object.keys((await woven({ typed: 'plain' }).plan()).composed ?? {})).toEqual(['tiny-to-typed'])
     expect((await woven({}).plan()).composed).toBeUndefined()
     const direct = woven()
@@ -90,7 +90,7 @@ describe('a pair by way of another dialect', () => {
     expect(plan.mappings['tiny-to-typed']).toBeDefined()
   })
 
-  test('names what is lost by its own path, although it was read through a variable', async () => {
+  test('reports a lost field by its path, even if a variable reads it', async () => {
     const data = woven()
     data.edit('schemas/tiny/request.yaml', 'tone: { type: string }', 'tone: { type: object, properties: { now: { type: string } } }')
     data.edit('mappings/tiny-to-plain/mapping.yaml', `'{ "model": $ctx.model`, `'($mood := tone; { "model": $ctx.model`)
@@ -100,13 +100,13 @@ describe('a pair by way of another dialect', () => {
     expect(pair.dropped?.(body, ctx, pair.request?.(body, ctx, pair.carry?.(body, ctx)))).toEqual(['tone.now'])
   })
 
-  test('is not made of a second half that splits requests', async () => {
+  test('does not exist if the second mapping splits requests', async () => {
     const data = woven()
     data.edit('mappings/plain-to-typed/mapping.yaml', 'request:', "split: '[$]'\njoin: '$[0]'\nrequest:")
     expect((await data.plan()).composed).toBeUndefined()
   })
 
-  test('refuses what the dialect between cannot say, by name', async () => {
+  test('refuses by name what the dialect between cannot express', async () => {
     const data = woven()
     data.edit('schemas/plain/request.yaml', 'mood: { type: string }', 'mood: { type: string, maxLength: 5 }')
     const pair = (await data.plan()).composed?.['tiny-to-typed'] as Mapping
@@ -114,10 +114,10 @@ describe('a pair by way of another dialect', () => {
   })
 })
 
-describe('what is found', () => {
-  const finds = (data: Fixture): unknown[] => data.findings().map(({ place, rule, detail }) => [place, rule, detail])
+describe('the check of `via`', () => {
+  const finds = (data: Fixture): unknown[] => data.findings().map(({ position, rule, detail }) => [position, rule, detail])
 
-  test('`via` a dialect that has `via` itself, and `via` itself', () => {
+  test('finds a dialect that has `via` itself, and a dialect that names itself', () => {
     const data = woven({ plain: 'chat', tiny: '◆plain' })
     data.write('mappings/plain-to-chat/mapping.yaml', 'title: On\nrequest: \'{ "model": $ctx.model, "messages": [text, mood] }\'\n')
     expect(finds(data)).toEqual([[data.marks[0], 'via/chain', 'plain has `via: chat` itself']])
@@ -125,7 +125,7 @@ describe('what is found', () => {
     expect(finds(other)).toEqual([[other.marks[0], 'via/chain', 'tiny has itself as `via`']])
   })
 
-  test('a way by a dialect that is not there, and by one that is mapped neither to it nor from it', () => {
+  test('finds an unknown dialect, and one that is mapped neither to it nor from it', () => {
     const data = woven({ tiny: '◆nowhere' })
     expect(finds(data)).toEqual([[data.marks[0], 'names/dialect', 'there is no dialect nowhere']])
     const other = woven({ tiny: '◆chat' })

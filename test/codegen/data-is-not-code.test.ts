@@ -63,8 +63,8 @@ const wire = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? nul
 /** An expression that gives a text: JSONata's strings are JSON's. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 
-describe('a mapping of strange texts', () => {
-  test('tables, literals, keys, reasons, steps and kinds', async () => {
+describe('a mapping with hostile texts', () => {
+  test('gives what the interpreter gives, with such tables, literals, keys, reasons, steps and kinds', async () => {
     await fc.assert(
       fc.asyncProperty(names, nasty, nasty, async (list, one, other) => {
         const [first = 'x'] = list
@@ -118,7 +118,7 @@ describe('a mapping of strange texts', () => {
     )
   })
 
-  test('names that every object has are members only where they are written', async () => {
+  test('reads a name that every object has only as a member of its own', async () => {
     const inherited = ['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__', '__defineGetter__']
     const { compiled, interpreted } = await both(
       {
@@ -148,7 +148,7 @@ describe('a mapping of strange texts', () => {
     }
   })
 
-  test('a state with strange names is a state', async () => {
+  test('may have such names in its state', async () => {
     const state = JSON.parse('{ "__proto__": "p", "constructor": null, "n": 1 }') as Record<string, unknown>
     const mapping = await both({
       stream: {
@@ -168,7 +168,7 @@ describe('a mapping of strange texts', () => {
     expect(Object.getPrototypeOf(mapping.compiled.start?.())).toBe(Object.prototype)
   })
 
-  test('functions and variables may have the names of JavaScript', async () => {
+  test('may name functions and variables like words of JavaScript', async () => {
     const words = [
       'class',
       'function',
@@ -199,8 +199,8 @@ describe('a mapping of strange texts', () => {
   })
 })
 
-describe('a whole project of strange texts', () => {
-  test('formats, providers and routes hold them as they are', async () => {
+describe('a project with hostile texts', () => {
+  test('keeps them unchanged in formats, providers and routes', async () => {
     const text = PIECES.filter(piece => !/[\0\u007f]/.test(piece)).join(' ')
     const line = text.replaceAll(/[\n\r\t\u2028\u2029\0\u007f]/g, ' ')
     const data = withDialects(fixture('small'))
@@ -261,7 +261,7 @@ describe('a whole project of strange texts', () => {
     expect(route?.answer?.({ models: [], query: {}, path: {}, now: 0 })).toEqual({ [text]: text })
   })
 
-  test('two names that look alike to JavaScript stay two', async () => {
+  test('distinguishes names that give the same identifier', async () => {
     const data = withDialects(fixture('small'))
     for (const [name, path] of [
       ['a.b', '/one'],
@@ -287,7 +287,7 @@ describe('a whole project of strange texts', () => {
     "providers/it's.yaml",
   ]
   for (const path of FOLDERS) {
-    test(`${path} is found to be no name, or stays data`, async () => {
+    test(`reports ${path} as no name, or keeps its name as data`, async () => {
       const data = withDialects(fixture('small'))
       mkdirSync(join(data.folder, path, '..'), { recursive: true })
       writeFileSync(
@@ -297,7 +297,7 @@ describe('a whole project of strange texts', () => {
           : 'title: X\nbase: http://example.com\ncredential: { header: x }\nspeaks: { chat: /x }\n',
       )
       const found = data.findings()
-      if (found.length > 0) expect(found.map(({ place }) => place)).toEqual([`${path}:1:1`])
+      if (found.length > 0) expect(found.map(({ position }) => position)).toEqual([`${path}:1:1`])
       else {
         const plan = await data.plan()
         const name = path.split('/')[1]?.replace('.yaml', '') ?? ''

@@ -1,5 +1,5 @@
 // Errors in expressions are found at the wrong character, however the text is written, and all findings come at once, in the
-// order of files and places.
+// order of files and positions.
 
 import { describe, expect, test } from 'vitest'
 import { type Fixture, fixture, withDialects } from './fixture.js'
@@ -18,49 +18,49 @@ interface Wrong {
 /** The mark is where the finding must be. */
 const WRONG: Wrong[] = [
   {
-    name: 'a syntax error in a block',
+    name: 'an assignment to a name in a block',
     text: 'title: Small\nrequest: |\n  {\n    "model": $ctx.model,\n    "text": ◆text := 1\n  }\n',
     rule: 'jsonata/S0212',
     detail: /left side/,
     remedy: 'correct the expression at this position',
   },
   {
-    name: 'a word that cannot stand there, in a block behind an empty line',
+    name: 'an unexpected word in a block, behind an empty line',
     text: 'title: Small\nrequest: |\n\n  { "model": text ◆text }\n',
     rule: 'jsonata/S0202',
     detail: /text/,
     remedy: 'correct the expression at this position',
   },
   {
-    name: 'the same in single quotes',
+    name: 'an unexpected word in single quotes',
     text: 'title: Small\nrequest: \'{ "model": text ◆text }\'\n',
     rule: 'jsonata/S0202',
     detail: /text/,
     remedy: 'correct the expression at this position',
   },
   {
-    name: 'the same without quotes',
+    name: 'an unexpected word without quotes',
     text: 'title: Small\nrequest: text ◆text\n',
     rule: 'jsonata/S0201',
     detail: /text/,
     remedy: 'correct the expression at this position',
   },
   {
-    name: 'the same in double quotes, behind escapes',
+    name: 'an unexpected word in double quotes, behind escapes',
     text: 'title: Small\nrequest: "{ \\"model\\": text ◆text }"\n',
     rule: 'jsonata/S0202',
     detail: /text/,
     remedy: 'correct the expression at this position',
   },
   {
-    name: 'the same in a file with CR LF',
+    name: 'an unexpected word in a file with CR LF',
     text: 'title: Small\r\nrequest: |\r\n  {\r\n    "model": text ◆text }\r\n',
     rule: 'jsonata/S0202',
     detail: /text/,
     remedy: 'correct the expression at this position',
   },
   {
-    name: 'an end that comes too soon',
+    name: 'an end that is too early',
     text: 'title: Small\nrequest: |\n  { "model": $ctx.model◆\n',
     rule: 'jsonata/S0203',
     detail: /end/,
@@ -74,63 +74,63 @@ const WRONG: Wrong[] = [
     remedy: 'correct the expression at this position',
   },
   {
-    name: 'a variable that this place cannot see',
+    name: 'a variable that this expression does not have',
     text: 'title: Small\nrequest: |\n  {\n    "model": $ctx.model,\n    "text": text & ◆$state.text\n  }\n',
     rule: 'jsonata/undeclared',
     detail: /\$state/,
     remedy: 'declare it, or see docs/data-language.md for the variables that this expression has',
   },
   {
-    name: 'a variable that is misspelt in a function',
+    name: 'an unknown variable in a function',
     text: `title: Small\ndefine:\n  twice: 'function($x) { $x & ◆$y }'\n${REQUEST.replace('text }', '$twice(text) }')}`,
     rule: 'jsonata/undeclared',
     detail: /\$y/,
     remedy: 'declare it, or see docs/data-language.md for the variables that this expression has',
   },
   {
-    name: 'a function does not see what the mapping sees',
+    name: 'a variable of the mapping in a function',
     text: `title: Small\ndefine:\n  twice: 'function($x) { $x & ◆$ctx.model }'\n${REQUEST.replace('text }', '$twice(text) }')}`,
     rule: 'jsonata/undeclared',
     detail: /\$ctx/,
     remedy: 'declare it, or see docs/data-language.md for the variables that this expression has',
   },
   {
-    name: 'the time of now',
+    name: 'a call of $now',
     text: 'title: Small\nrequest: |\n  { "model": $ctx.model, "text": text & ◆$now() }\n',
     rule: 'jsonata/chance',
     detail: /now/,
     remedy: 'use $ctx.id and $ctx.created',
   },
   {
-    name: 'chance',
+    name: 'a call of $random',
     text: 'title: Small\nrequest: |\n  { "model": $ctx.model, "text": text & ◆$random() }\n',
     rule: 'jsonata/chance',
     detail: /random/,
     remedy: 'use $ctx.id and $ctx.created',
   },
   {
-    name: 'a call without its sign',
+    name: 'a call without $',
     text: 'title: Small\nrequest: |\n  { "model": $ctx.model, "text": ◆uppercase(text) }\n',
     rule: 'jsonata/call',
     detail: /uppercase/,
     remedy: 'put a $ before the name',
   },
   {
-    name: 'in the condition of a step inside a loop',
+    name: 'an unknown variable in the condition of a step inside a loop',
     text: `title: Small\n${REQUEST}stream:\n  steps:\n    - for: list\n      steps:\n        - name: one\n          when: $item.a and ◆$itm.b\n          emit: '{}'\n`,
     rule: 'jsonata/undeclared',
     detail: /\$itm/,
     remedy: 'declare it, or see docs/data-language.md for the variables that this expression has',
   },
   {
-    name: 'a variable of a loop, behind the loop',
+    name: 'a variable of a loop behind the loop',
     text: `title: Small\n${REQUEST}stream:\n  steps:\n    - for: list\n      let: { part: $item.a }\n      steps:\n        - { name: one, emit: '{ "a": $part }' }\n    - name: two\n      emit: '{ "a": ◆$part }'\n`,
     rule: 'jsonata/undeclared',
     detail: /\$part/,
     remedy: 'declare it, or see docs/data-language.md for the variables that this expression has',
   },
   {
-    name: 'in the reason of a field',
+    name: 'an end that is too early in the condition of a field',
     text: `title: Small\n${REQUEST}fields:\n  refused:\n    text: { when: 'text = "a" and◆', why: no }\n`,
     rule: 'jsonata/S0207',
     detail: /./,
@@ -138,24 +138,28 @@ const WRONG: Wrong[] = [
   },
 ]
 
-describe('an expression that is wrong', () => {
+describe('a finding is at the position of', () => {
   for (const { name, text, rule, detail, remedy } of WRONG) {
     test(name, () => {
       const data = withDialects(fixture('small'))
       data.write(MAPPING, text)
-      expect(data.findings()).toEqual([{ place: data.marks[0], rule, detail: expect.stringMatching(detail), remedy }])
+      expect(data.findings()).toEqual([{ position: data.marks[0], rule, detail: expect.stringMatching(detail), remedy }])
     })
   }
 
   const FORMATS: [name: string, change: (data: Fixture) => void, rule: string][] = [
-    ['of a format', data => data.edit('schemas/tiny/format.yaml', '  watch: {}', "  watch:\n    content: 'a = ◆='"), 'jsonata/S0211'],
     [
-      'of a route',
+      'a mistake in a format',
+      data => data.edit('schemas/tiny/format.yaml', '  watch: {}', "  watch:\n    content: 'a = ◆='"),
+      'jsonata/S0211',
+    ],
+    [
+      'a mistake in a route',
       data => data.write('routes/new.yaml', 'name: x\nmethod: GET\npath: /x\nauth: []\ndialect: chat\nanswer: \'{ "a": ◆$ctx }\'\n'),
       'jsonata/undeclared',
     ],
     [
-      'of the library, where it is used',
+      'a mistake in a library function that is used',
       data => {
         data.write('mappings/library.yaml', "functions:\n  broken: 'function($x) { ◆$y }'\n")
         data.write(MAPPING, `title: Small\n${REQUEST.replace('text }', '$broken(text) }')}`)
@@ -163,17 +167,17 @@ describe('an expression that is wrong', () => {
       'jsonata/undeclared',
     ],
     [
-      'of the library, where nobody uses it',
+      'a mistake in a library function that is not used',
       data => data.write('mappings/library.yaml', "functions:\n  broken: 'function($x) { ◆$y }'\n"),
       'jsonata/undeclared',
     ],
     [
-      'of a function that nobody uses',
+      'a mistake in a function of a mapping that is not used',
       data => data.write(MAPPING, `title: Small\ndefine:\n  broken: 'function($x) { ◆$y }'\n${REQUEST}`),
       'jsonata/undeclared',
     ],
     [
-      'of a variable that no step uses',
+      'a mistake in a variable of a stream that is not used',
       data => data.write(MAPPING, `title: Small\n${REQUEST}stream:\n  let: { a: ◆$nothing }\n  steps: [{ name: one, emit: '{}' }]\n`),
       'jsonata/undeclared',
     ],
@@ -182,12 +186,12 @@ describe('an expression that is wrong', () => {
     test(name, () => {
       const data = withDialects(fixture('small'))
       change(data)
-      expect(data.findings().map(finding => [finding.place, finding.rule])).toEqual([[data.marks[0], rule]])
+      expect(data.findings().map(finding => [finding.position, finding.rule])).toEqual([[data.marks[0], rule]])
     })
   }
 })
 
-test('all that is wrong is found at once, in the order of files and places', () => {
+test('all findings are reported at once, in the order of files and positions', () => {
   const data = withDialects(fixture('small'))
   // Written in another order than they must come.
   data.write('routes/wrong.yaml', 'name: wrong\nmethod: GET\npath: /wrong\nauth: [nowhere]\ndialect: chat\nanswer: "{}"\ncolour: red\n')
@@ -195,7 +199,7 @@ test('all that is wrong is found at once, in the order of files and places', () 
   data.write(MAPPING, `title: Small\nrequest: |\n  { "model": $ctxx.model,\n    "text": text & $now() }\n`)
   data.write('schemas/tiny/response.yaml', "$ref: '#/$defs/none'\n")
   data.write('providers/new.yaml', 'title: New\nbase: https://new.example\nspeaks: { chat: no path }\n')
-  expect(data.findings().map(({ place, rule }) => `${place}  ${rule}`)).toEqual([
+  expect(data.findings().map(({ position, rule }) => `${position}  ${rule}`)).toEqual([
     `${MAPPING}:3:14  jsonata/undeclared`,
     `${MAPPING}:4:20  jsonata/chance`,
     'providers/new.yaml:1:1  grammar/missing-key',

@@ -14,7 +14,7 @@ const rows = page
   .filter(line => line.startsWith('| `'))
   .map(line => line.split(/(?<!\\) \| /).map(cell => cell.replace(/^\| | \|$/g, '').trim()))
 
-test('every mapped field is listed with the member that it becomes', () => {
+test('FIELDS.md lists every mapped field with the member that it becomes', () => {
   expect(rows.length).toBeGreaterThan(1_500)
   const fates = ['carried', 'changed', 'with what holds it', 'read', 'dropped', 'refused', 'conditional: dropped', 'conditional: refused']
   expect(rows.filter(([, becomes]) => !fates.includes(becomes as string))).toEqual([])
@@ -68,6 +68,6 @@ test.each<[string, Record<string, string>, Record<string, string[]>]>([
     { 'list[]': ['decides x'], 'list[].a': ['made x $down a part of it'] },
   ],
   ['{ "x": $reduce(list, function($sum, $one) { $append($sum, $one.a) }, []) }', {}, { 'list[].a': ['same x'] }],
-])('%s', (request, library, expected) => {
+])('finds the flows of %s', (request, library, expected) => {
   expect(flows(request, library)).toMatchObject(expected)
 })

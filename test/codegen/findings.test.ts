@@ -1,5 +1,5 @@
 // findings/*.yaml: one thing wrong with the data at a time, and what is found, exactly where. A mark in a file is taken out,
-// and its place is that of the finding; what is not said of a finding may be anything.
+// and its position is that of the finding; a member that a case does not state may have any value.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ for (const file of readdirSync(folder)) {
       const found = data.findings().map(one => ({ ...one, detail: one.detail.replaceAll(`${data.folder}/`, '') }))
       expect(found).toEqual(
         finds.map(({ rule, detail, remedy = '' }, index) => ({
-          place: data.marks[index],
+          position: data.marks[index],
           rule,
           detail: detail ?? expect.stringMatching(/./),
           remedy: expect.stringMatching(new RegExp(`^${escaped(remedy)}`)),

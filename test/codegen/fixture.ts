@@ -1,5 +1,5 @@
 // Data folders for tests that break them: the project's own, copied to a temporary folder, with two small dialects beside
-// them. Where a finding is expected, the text contains a mark; the mark is removed, and its place must be the finding's.
+// them. Where a finding is expected, the text contains a mark; the mark is removed, and its position must be the finding's.
 
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ export function temporary(): string {
 }
 
 export interface Finding {
-  place: string
+  position: string
   rule: string
   detail: string
   remedy: string
@@ -39,7 +39,7 @@ export interface Fixture {
   write(path: string, text: string): void
   /** Replaces a text that the file must hold. */
   edit(path: string, from: string, to: string): void
-  /** Places of the marks in what was written, in their order: `file:line:col`. */
+  /** Positions of the marks in what was written, in their order: `file:line:col`. */
   marks: string[]
   /** What is wrong with the data, in the order in which it is printed; `more` are folders laid over it. */
   findings(...more: Fixture[]): Finding[]
@@ -102,9 +102,9 @@ export function fixture(size: 'empty' | 'small' | 'unmapped' | 'all'): Fixture {
       } catch (error) {
         if (!(error instanceof Error) || error.constructor.name !== 'DataError') throw error
         return error.message.split('\n').map(line => {
-          const [place = '', rule = '', detail = '', ...remedy] = line.split('  ')
-          const own = [folder, ...more.map(other => other.folder)].find(path => place.startsWith(path)) ?? ''
-          return { place: place.slice(own.length).replace(/^\//, ''), rule, detail, remedy: remedy.join('  ') }
+          const [position = '', rule = '', detail = '', ...remedy] = line.split('  ')
+          const own = [folder, ...more.map(other => other.folder)].find(path => position.startsWith(path)) ?? ''
+          return { position: position.slice(own.length).replace(/^\//, ''), rule, detail, remedy: remedy.join('  ') }
         })
       }
     },

@@ -32,7 +32,7 @@ const define = {
   named: 'function($ask, $model) { $exists($ask.name) ? $ask.name & $model }',
 }
 
-test("gives the interpreter's result for any input", async () => {
+test("a fused call gives the interpreter's result for any input", async () => {
   const { compiled, interpreted } = await both({ define, request: '$write_ask($read_ask($, $ctx.tag), $ctx.model)' })
   const wire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
   const text = fc.constantFrom('', 'x', 'yes', 'é')
@@ -44,7 +44,7 @@ test("gives the interpreter's result for any input", async () => {
   )
 })
 
-test('what the outer function does not read is not computed, and the object is not made', async () => {
+test('a fused call computes only what the outer function reads, and makes no object', async () => {
   const { text } = await both({ define, request: '$write_ask($read_ask($, $ctx.tag), $ctx.model)' })
   const request = text.slice(text.indexOf('export function request'))
   expect(request).not.toContain('words')
@@ -53,7 +53,7 @@ test('what the outer function does not read is not computed, and the object is n
   expect(request).toMatch(/named\(\{ name: \w+ \}, /)
 })
 
-test('an object that is used as a whole is made', async () => {
+test('a call is not fused if the outer function uses the whole object', async () => {
   const { compiled, interpreted } = await both({
     define: { ...define, write_ask: 'function($ask) { $merge([$ask, { "more": true }]) }' },
     request: '$write_ask($read_ask($, $ctx.tag))',

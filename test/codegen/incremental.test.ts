@@ -85,7 +85,7 @@ const replaced = (): Files => {
   return files
 }
 
-test('a dialect, a mapping, a provider, routes, functions, and what replaces', async () => {
+test('an overlay gives the plan of the whole data, and a changed file compiles only its own modules again', async () => {
   const files = { ...dialect, ...replaced() }
   // What the replaced dialect says beside, the built-in mappings of it do not know: both ways find it.
   const own = overlay(files)
@@ -133,7 +133,7 @@ test('a dialect, a mapping, a provider, routes, functions, and what replaces', a
   expect(cache.made.slice(first)).toEqual(['mappings/mine-to-chat.js'])
 })
 
-test('a format that is replaced by one with other expressions is the one that is served', async () => {
+test('a replaced format has the expressions of its replacement', async () => {
   const format = read('schemas/chat/format.yaml')
   const usage = /^usage: .*(\n {2}.*)*/m
   expect(format).toMatch(usage)

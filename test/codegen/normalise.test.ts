@@ -110,7 +110,7 @@ async function modules(): Promise<Record<string, Normalise>> {
 const made = await modules()
 
 describe('a leniency', () => {
-  test.each(LENIENT)('%s: %j', (leniency, given, expected) => {
+  test.each(LENIENT)('named %s normalises %j', (leniency, given, expected) => {
     expect(made[leniency]?.(structuredClone(given))).toEqual(expected)
   })
 
@@ -134,7 +134,7 @@ describe('an answer', () => {
     [{ usage: { tokens: {} } }, {}],
     [{ usage: 'much' }, {}],
     [{ more: { of: 'tomorrow' } }, { more: { of: 'tomorrow' } }],
-  ])('is understood: %j', (given, expected) => {
+  ])('is normalised: %j', (given, expected) => {
     expect(answer(given)).toEqual({ model: 'm', needed: [], ...expected })
   })
 
@@ -150,12 +150,12 @@ describe('an answer', () => {
     [{ picture: [] }, "'picture' should be object"],
     [{ either: { kind: 5 } }, "'kind' should be string"],
     [{ either: { kind: 'b', deep: { size: true } } }, "'size' should be number"],
-  ])('is none: %j', (given, told) => {
+  ])('is invalid: %j', (given, told) => {
     expect(() => answer(given)).toThrow(told)
   })
 })
 
-describe('a shape', () => {
+describe('the shape of a request', () => {
   const [[id]] = [...loosened(set)] as [[string, Schema]]
   const validate = newAjv(loosened(set)).getSchema(id)
   const fits = (more: Record<string, unknown>): unknown => validate?.({ model: 'm', needed: [], ...more })
@@ -168,7 +168,7 @@ describe('a shape', () => {
     { someName: null, list: null, map: null, either: null },
     { either: { kind: 'of_tomorrow', deep: 5 } },
     { picture: 'https://a.example/b.png' },
-  ])('is had by %j', given => {
+  ])('accepts %j', given => {
     expect(fits(given)).toBe(true)
   })
 
@@ -182,7 +182,7 @@ describe('a shape', () => {
     { either: {} },
     { picture: {} },
     { picture: 5 },
-  ])('is not had by %j', given => {
+  ])('refuses %j', given => {
     expect(fits(given)).toBe(false)
   })
 })

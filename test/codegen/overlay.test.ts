@@ -73,7 +73,7 @@ const EXISTS: Overlaid[] = [
     write: own => own.write('routes/other.yaml', ROUTE.replace('mine', 'other').replace('/mine', '◆/mine')),
     finds: [{ rule: 'route/path', detail: 'GET /mine is already served by mine (routes/mine.yaml)' }],
   },
-  // A schema, a function and a place have no key to say `replaces` with, so that they are never replaced.
+  // Schemas, functions and key locations have no `replaces`, so they are never replaced.
   { name: 'a schema of a built-in dialect', write: own => own.write('schemas/tiny/request.yaml', '◆type: object\n'), finds: [{}] },
   {
     name: 'a function of the library',
@@ -86,20 +86,20 @@ const EXISTS: Overlaid[] = [
     finds: [{}],
   },
   {
-    name: 'a place of the key',
+    name: 'a location of a key',
     write: own => own.write('routes/_credentials.yaml', 'key_locations:\n  bearer: ◆{ header: x-mine }\n'),
     finds: [{}],
   },
 ]
 
-describe('what is there already', () => {
+describe('a name that exists', () => {
   for (const { name, write, finds } of EXISTS) {
-    test(`${name} is not replaced in silence`, () => {
+    test(`${name} is not replaced without \`replaces\``, () => {
       const { base, own } = layers()
       write(own)
       const found = base.findings(own).map(item => ({ ...item, detail: item.detail.replaceAll(`${base.folder}/`, '') }))
-      const at = (place: string): string => place.replace(/:\d+$/, '')
-      expect(found.map(({ place }) => at(place))).toEqual(own.marks.map(at))
+      const at = (position: string): string => position.replace(/:\d+$/, '')
+      expect(found.map(({ position }) => at(position))).toEqual(own.marks.map(at))
       expect(found).toMatchObject(finds)
     })
   }
@@ -117,7 +117,7 @@ describe('what is there already', () => {
       'http://example.org',
     ],
     [
-      'a route, where it stood',
+      'a route, at its old position',
       own => own.write('routes/mine.yaml', `${ROUTE.replace('"a": 1', '"a": 2')}replaces: true\n`),
       plan => plan.routes.filter(({ name }) => name === 'mine').map(route => route.answer?.({ models: [], query: {}, path: {}, now: 0 })),
       [{ a: 2 }],
@@ -139,7 +139,7 @@ describe('what is there already', () => {
     ],
   ]
   for (const [name, write, seen, value] of REPLACED) {
-    test(`${name} is replaced where it says so`, async () => {
+    test(`${name} is replaced with \`replaces\``, async () => {
       const { base, own } = layers()
       write(own)
       expect(seen(await base.plan(own))).toEqual(value)
@@ -147,8 +147,8 @@ describe('what is there already', () => {
   }
 })
 
-describe('what is new', () => {
-  test('functions and places of an operator stand beside the built-in ones', async () => {
+describe('an overlay', () => {
+  test('adds functions and key locations to the built-in ones', async () => {
     const { base, own } = layers()
     own.write('mappings/library.yaml', 'functions:\n  louder: \'function($x) { $shared($x) & "!" }\'\n')
     own.write('routes/_credentials.yaml', 'key_locations:\n  mine: { header: x-mine }\n')
@@ -159,7 +159,7 @@ describe('what is new', () => {
     expect(plan.keyLocations).toMatchObject({ bearer: { header: 'authorization' }, mine: { header: 'x-mine' } })
   })
 
-  test('a provider extends the built-in one of its name, and another extends that', async () => {
+  test('extends a built-in provider under the same name and under another', async () => {
     const { base, own } = layers()
     own.write('providers/mine.yaml', 'extends: mine\nheaders: { x-a: one }\nspeaks: { typed: /typed }\n')
     own.write(
@@ -177,22 +177,22 @@ describe('what is new', () => {
   })
 
   test.each([
-    ['none that is there', { mine2: 'extends: ◆nobody\n' }, 'there is no provider nobody to extend'],
-    ['itself, where there is no other', { alone: 'extends: ◆alone\n' }, 'there is no provider alone to extend'],
-    ['one that extends it', { a1: 'extends: b1\n', b1: 'extends: ◆a1\n' }, 'a1 extends this provider'],
-  ])('a provider cannot extend %s', (_, files, detail) => {
+    ['an unknown provider', { mine2: 'extends: ◆nobody\n' }, 'there is no provider nobody to extend'],
+    ['itself, if there is no built-in provider of that name', { alone: 'extends: ◆alone\n' }, 'there is no provider alone to extend'],
+    ['a provider that extends it', { a1: 'extends: b1\n', b1: 'extends: ◆a1\n' }, 'a1 extends this provider'],
+  ])('has no provider that extends %s', (_, files, detail) => {
     const { base, own } = layers()
     for (const [name, text] of Object.entries(files)) own.write(`providers/${name}.yaml`, text)
-    expect(base.findings(own)).toContainEqual(expect.objectContaining({ place: own.marks[0], rule: 'provider/extends', detail }))
+    expect(base.findings(own)).toContainEqual(expect.objectContaining({ position: own.marks[0], rule: 'provider/extends', detail }))
   })
 
-  test('a file that is wrong is found by its own path, built-in data is as it was', () => {
+  test('reports a wrong file by its own path', () => {
     const { base, own } = layers()
     own.write('routes/own.yaml', 'name: own\nmethod: GET\npath: /own\nauth: []\ndialect: ◆none\nanswer: "1"\n')
-    expect(base.findings(own)).toMatchObject([{ place: own.marks[0], rule: 'names/dialect' }])
+    expect(base.findings(own)).toMatchObject([{ position: own.marks[0], rule: 'names/dialect' }])
   })
 
-  test('folders beside gateway.yaml add a provider, a dialect, a route and a mapping to what is built in', async () => {
+  test('beside gateway.yaml adds a provider, a dialect, a route and a mapping', async () => {
     const upstream = createServer((req, res) => {
       const pieces: Buffer[] = []
       req.on('data', piece => pieces.push(piece))

@@ -36,7 +36,7 @@ const files = ['routes', 'providers', 'schemas', 'mappings', 'simulator', 'test/
 )
 
 describe('every file of the data', () => {
-  test('is of a kind that is known', () => {
+  test('is of a known kind', () => {
     const others = files.filter(file => !GRAMMARS.some(([pattern]) => pattern.test(file)) && !file.startsWith('schemas/'))
     expect(others).toEqual([])
     expect(files.length).toBeGreaterThan(50)
@@ -56,7 +56,7 @@ describe('every file of the data', () => {
 
   test('is read without findings', () => expect(print(project.findings)).toBe(''))
 
-  test('that is a schema is one by JSON Schema itself', () => {
+  test('is a valid JSON Schema, if it is a schema', () => {
     // Our own keywords are unknown to it, and let pass.
     const ajv = new Ajv2020({ strict: false, allErrors: true })
     const wrong = [...project.schemas, ...project.configSchemas]
@@ -65,13 +65,13 @@ describe('every file of the data', () => {
     expect(wrong).toEqual([])
   })
 
-  test('that is a part of the library is used by several mappings, or is half of a dialect', () => {
+  test('is used by several mappings or is half of a dialect, if it is a part of the library', () => {
     const users = (part: string): number => [...project.mappings.values()].filter(({ data }) => data.uses?.includes(part)).length
     // A half serves the mappings of its dialect, of which there may be one.
     expect([...project.parts.keys()].filter(part => users(part) < (isOfHalf(part) ? 1 : 2))).toEqual([])
   })
 
-  test('has no long function twice, whatever its variables are called: in mappings, and in libraries', () => {
+  test('has no long function of another file, not even with other variable names', () => {
     const functions = [
       ...[...project.mappings].flatMap(([pair, { data }]) =>
         Object.entries(data.define ?? {}).map(([name, text]) => [`${name} of ${pair}`, text]),
@@ -98,7 +98,7 @@ describe('every file of the data', () => {
     expect(twice).toEqual([])
   })
 
-  test('is distinguished from another by its calls, not by its variables', () => {
+  test('has functions that are compared by their calls and not by their variable names', () => {
     const one = withoutNames('function($a) { $a.x + $sum($a.y) }')
     expect(withoutNames('function($other) { $other.x + $sum($other.y) }')).toEqual(one)
     expect(withoutNames('function($a) { $a.x + $max($a.y) }')).not.toEqual(one)
@@ -167,7 +167,7 @@ describe('an editor', () => {
 
 describe('a grammar', () => {
   for (const [name, schema] of project.configSchemas) {
-    test(`${name} is closed, and every key of it is described`, () => {
+    test(`${name} allows no other keys, and describes every key`, () => {
       const open: string[] = []
       const bare: string[] = []
       const visit = (node: unknown, path: string): void => {
@@ -223,8 +223,8 @@ describe('a grammar', () => {
   })
 })
 
-describe('what is made of the data', () => {
-  test('a route that is added is in ROUTES.md, with how each provider serves it', () => {
+describe('the compiled data', () => {
+  test('lists a new route in ROUTES.md, with the way in which each provider serves it', () => {
     const data = fixture('unmapped')
     data.write(
       'routes/new.yaml',
@@ -237,7 +237,7 @@ describe('what is made of the data', () => {
     expect(line).toBe(`| new | POST, PUT | \`/new\`<br>\`/newer\` when query {a:b} | none | messages | same: ${providers.join(', ')} |`)
   })
 
-  test('generated modules are there for every mapping and dialect', () => {
+  test('has a module for every mapping and dialect', () => {
     for (const name of project.mappings.keys()) expect(existsSync(join(root, 'generated/mappings', `${name}.js`)), name).toBe(true)
     for (const name of project.formats.keys()) expect(existsSync(join(root, 'generated/formats', `${name}.js`)), name).toBe(true)
   })

@@ -19,7 +19,7 @@ interface Reduced {
 
 const REDUCERS: Reduced[] = [
   {
-    name: 'what a step tells is written by the steps of its word, with the state as they leave it, in loops and at the end',
+    name: 'a told term is written by the steps for that term, which see and set the state, in loops and at the end',
     eventKind: 'type',
     stream: {
       state: { texts: 0, marks: 0, last: '' },
@@ -69,7 +69,7 @@ const REDUCERS: Reduced[] = [
     ],
   },
   {
-    name: 'events of parts that are woven wait for the end of the part before, each part in the place of its first',
+    name: "events of interleaved parts wait until the part before ends, in the order of the parts' first events",
     stream: {
       state: { open: null },
       hold: { when: '$state.open != null and $exists(of) and of != $state.open', part: 'of' },
@@ -112,7 +112,7 @@ const REDUCERS: Reduced[] = [
     ],
   },
   {
-    name: 'what is a part of nothing waits where it stands, and an event that is taken apart waits in part',
+    name: 'held events without a part keep their order, and an event that is taken apart is held in parts',
     stream: {
       state: { open: true },
       let: { isLast: 'n = 5' },
@@ -131,7 +131,7 @@ const REDUCERS: Reduced[] = [
     out: [[{ n: 1 }], [], [], [{ n: 5 }, { n: 2 }, { n: 3 }, { n: 7 }, { n: 4 }], []],
   },
   {
-    name: 'a step that sets, emits what is then; $was is what was',
+    name: 'a step emits the state after its `set`, and $was is the state before it',
     stream: { state: { n: 0 }, steps: [{ name: 'count', set: '{ "n": $state.n + 1 }', emit: '{ "was": $was.n, "is": $state.n }' }] },
     events: [{}, {}],
     out: [[{ was: 0, is: 1 }], [{ was: 1, is: 2 }], []],
@@ -149,19 +149,19 @@ const REDUCERS: Reduced[] = [
     out: [[], [{ n: 2, m: 20 }], []],
   },
   {
-    name: 'members that set names are computed before any is assigned',
+    name: 'all members of `set` are computed before any is assigned',
     stream: { state: { a: 1, b: 2 }, steps: [{ name: 'swap', set: '{ "a": $state.b, "b": $state.a }', emit: '$state' }] },
     events: [{}, {}],
     out: [[{ a: 2, b: 1 }], [{ a: 1, b: 2 }], []],
   },
   {
-    name: 'what set leaves absent stays',
+    name: 'a member that `set` leaves absent keeps its value',
     stream: { state: { a: 1 }, steps: [{ name: 'keep', set: '{ "a": x }', emit: '$state' }] },
     events: [{}, { x: 5 }, {}],
     out: [[{ a: 1 }], [{ a: 5 }], [{ a: 5 }], []],
   },
   {
-    name: 'a state that a function sets is not taken for what it was at first',
+    name: 'a state that a function sets is not assumed to have its first value',
     stream: {
       state: { stop: null, n: 0, list: [] },
       steps: [
@@ -179,7 +179,7 @@ const REDUCERS: Reduced[] = [
     ],
   },
   {
-    name: 'a state that is set by names in single quotes is not taken for what it was at first',
+    name: 'a state that is set by names in single quotes is not assumed to have its first value',
     stream: {
       state: { stop: null },
       steps: [{ name: 'tell', set: "{ 'stop': x }", emit: '{ "none": $state.stop = null, "type": $type($state.stop) }' }],
@@ -188,13 +188,13 @@ const REDUCERS: Reduced[] = [
     out: [[{ none: true, type: 'null' }], [{ none: false, type: 'string' }], []],
   },
   {
-    name: 'a state that is set by names which are computed',
+    name: 'a state that is set by computed names is not assumed to have its first value',
     stream: { state: { stop: null }, steps: [{ name: 'tell', set: '{ "st" & "op": x }', emit: '{ "none": $state.stop = null }' }] },
     events: [{}, { x: 'end' }],
     out: [[{ none: true }], [{ none: false }], []],
   },
   {
-    name: 'a state that an event sets whole',
+    name: 'a state that is set to a part of an event is not assumed to have its first value',
     stream: { state: { stop: null }, steps: [{ name: 'tell', set: 'next', emit: '{ "none": $state.stop = null }' }] },
     events: [{ next: { stop: 1 } }, {}],
     out: [[{ none: false }], [{ none: false }], []],
@@ -221,27 +221,27 @@ const REDUCERS: Reduced[] = [
     ],
   },
   {
-    name: 'events that functions put together, and lists of them',
+    name: 'events that functions put together, and lists of them, are emitted',
     stream: {
       state: { n: 0, id: 'i', list: [1] },
       steps: [
         {
           name: 'parts',
           set: '{ "n": $state.n + 1 }',
-          emit: '$event_of("a", $was.n, $merge([$place($state), { "text": x, "gone": missing }]))',
+          emit: '$event_of("a", $was.n, $merge([$summary($state), { "text": x, "gone": missing }]))',
         },
         { name: 'two lists', emit: '$append($pair($state, x), [{ "type": "d", "n": $state.n }])' },
         { name: 'a list or one', emit: '$append($event_of("e", 0, {}), x ? [{ "f": x }])' },
         {
           name: 'a kind that is computed',
-          emit: '$event_of(x = "q" ? "q" : $string($state.n), 0, { "deep": { "place": $place($state) } })',
+          emit: '$event_of(x = "q" ? "q" : $string($state.n), 0, { "deep": { "summary": $summary($state) } })',
         },
       ],
     },
     define: {
       event_of: 'function($type, $n, $members) { $merge([{ "type": $type, "n": $n }, $members]) }',
-      place: 'function($s) { { "id": $s.id, "at": $s.n, "list": $s.list } }',
-      pair: 'function($s, $x) { [$x = "q" ? $event_of("q", 1, { "x": $x }) : $event_of("b", 1, $place($s)), $event_of("c", 2, { "x": $x, "s": $s })] }',
+      summary: 'function($s) { { "id": $s.id, "at": $s.n, "list": $s.list } }',
+      pair: 'function($s, $x) { [$x = "q" ? $event_of("q", 1, { "x": $x }) : $event_of("b", 1, $summary($s)), $event_of("c", 2, { "x": $x, "s": $s })] }',
     },
     events: [{ x: 'q' }, { x: '"' }, {}],
     out: [
@@ -252,7 +252,7 @@ const REDUCERS: Reduced[] = [
         { type: 'd', n: 1 },
         { type: 'e', n: 0 },
         { f: 'q' },
-        { type: 'q', n: 0, deep: { place: { id: 'i', at: 1, list: [1] } } },
+        { type: 'q', n: 0, deep: { summary: { id: 'i', at: 1, list: [1] } } },
       ],
       [
         { type: 'a', n: 1, id: 'i', at: 2, list: [1], text: '"' },
@@ -261,7 +261,7 @@ const REDUCERS: Reduced[] = [
         { type: 'd', n: 2 },
         { type: 'e', n: 0 },
         { f: '"' },
-        { type: '2', n: 0, deep: { place: { id: 'i', at: 2, list: [1] } } },
+        { type: '2', n: 0, deep: { summary: { id: 'i', at: 2, list: [1] } } },
       ],
       [
         { type: 'a', n: 2, id: 'i', at: 3, list: [1] },
@@ -269,13 +269,13 @@ const REDUCERS: Reduced[] = [
         { type: 'c', n: 2, s: { n: 3, id: 'i', list: [1] } },
         { type: 'd', n: 3 },
         { type: 'e', n: 0 },
-        { type: '3', n: 0, deep: { place: { id: 'i', at: 3, list: [1] } } },
+        { type: '3', n: 0, deep: { summary: { id: 'i', at: 3, list: [1] } } },
       ],
       [],
     ],
   },
   {
-    name: 'a value that stands in several events, wherever it stands there',
+    name: 'a value may be in several events, at any depth',
     stream: {
       steps: [
         { name: 'object', emit: '( $o := { "x": x, "y": [x] }; [{ "a": $o }, $of($o), $o, $merge([$o, { "b": $o }]), { "c": $o.y }] )' },
@@ -323,7 +323,7 @@ const REDUCERS: Reduced[] = [
     ],
   },
   {
-    name: 'the steps of a loop run element by element',
+    name: 'the steps of a loop run for each element in turn',
     stream: {
       state: { n: 0 },
       steps: [
@@ -347,7 +347,7 @@ const REDUCERS: Reduced[] = [
     ],
   },
   {
-    name: 'loops inside loops, and a condition on the loop',
+    name: 'loops may be nested, and may have a condition',
     stream: {
       steps: [
         {
@@ -361,7 +361,7 @@ const REDUCERS: Reduced[] = [
     out: [[{ cell: 2 }, { cell: 3 }], [], []],
   },
   {
-    name: 'steps for kinds of events, and for the end',
+    name: 'steps run for kinds of events, and at the end',
     stream: {
       state: { text: '' },
       let: { piece: 'delta.text' },
@@ -384,13 +384,13 @@ const REDUCERS: Reduced[] = [
     out: [[{ kind: 'delta' }], [{ other: true }], [{ kind: 'delta' }], [{ kind: 'stop' }], [], [], [{ all: 'ab', piece: false }]],
   },
   {
-    name: 'what is true in JSONata and what is not',
+    name: 'a condition is true if JSONata says so',
     stream: { steps: [{ name: 'true', when: 'x', emit: '{ "x": x }' }] },
     events: [{ x: 0 }, { x: '' }, { x: [] }, { x: {} }, { x: null }, { x: [0] }, { x: [0, 1] }, { x: 'a' }, { x: { a: 1 } }, { x: -1 }],
     out: [[], [], [], [], [], [], [{ x: [0, 1] }], [{ x: 'a' }], [{ x: { a: 1 } }], [{ x: -1 }], []],
   },
   {
-    name: 'an event that holds the state holds it as it was then',
+    name: 'an event that contains the state has the state of that time',
     stream: {
       state: { n: 0, before: null },
       steps: [
@@ -417,7 +417,7 @@ const REDUCERS: Reduced[] = [
     ],
   },
   {
-    name: 'an event that a step emits is not changed by what comes later',
+    name: 'an emitted event is not changed by later steps',
     stream: {
       state: { list: [] },
       steps: [{ name: 'add', set: '{ "list": $append($state.list, x) }', emit: '{ "list": [$state.list] }' }],
@@ -438,7 +438,7 @@ describe('a reducer', () => {
     })
   }
 
-  test('fails if a step does, and returns the events before', async () => {
+  test('fails if a step fails, and returns the events before', async () => {
     const stream = {
       state: { n: 0 },
       steps: [
@@ -467,7 +467,7 @@ describe('a reducer', () => {
     expect(interpreted.failed(other)).toEqual({ kind: 'upstream', message: 'two', code: '2' })
   })
 
-  test('fails rather than hold back without bounds, and what has had its turn does not count', async () => {
+  test('fails if it holds too much, and does not count released events', async () => {
     const stream = {
       state: { open: false },
       hold: { when: '$state.open and $exists(x)', part: 'of' },
@@ -487,7 +487,7 @@ describe('a reducer', () => {
     expect(given[15]).toMatchObject({ kind: 'upstream' })
   })
 
-  test('is text where events are put together by functions', async () => {
+  test('writes events as text, also if functions put them together', async () => {
     const { stream, define } = REDUCERS.find(({ name }) => name.startsWith('events that functions')) as Reduced
     const { text } = await both({ stream, ...(define && { define }) })
     expect(text.slice(text.indexOf('export function event'))).not.toMatch(/pushEvents|merge|JSON\.parse/)
@@ -530,7 +530,7 @@ const KNOWN: Known[] = [
     inputs: [{ a: { kind: 'one' } }, { a: { kind: 'two' } }, { a: {} }, {}],
   },
   {
-    name: 'branches that say differently what a member is',
+    name: 'branches that give a member different types',
     schema: {
       type: 'object',
       properties: {
@@ -678,7 +678,7 @@ const KNOWN: Known[] = [
   },
 ]
 
-describe('what a schema says of requests changes nothing in what is made of them', () => {
+describe('a mapping gives what the interpreter gives, with a schema of', () => {
   for (const { name, schema, request, inputs } of KNOWN) {
     test(name, async () => {
       const { compiled, interpreted } = await both({ request }, { schema })
@@ -691,7 +691,7 @@ describe('what a schema says of requests changes nothing in what is made of them
   }
 })
 
-describe('fields that are not mapped', () => {
+describe('unmapped fields', () => {
   const fields = {
     dropped: {
       top: 'a',
@@ -713,7 +713,7 @@ describe('fields that are not mapped', () => {
     [{ list: [{ deep: [{ x: 1 }] }, { no: '' }] }, [], 'list[].no'],
     [{ list: [null, 1, 'x', { no: null }] }, [], undefined],
   ]
-  test('are named where they are in use', async () => {
+  test('are reported if the request has them', async () => {
     const { compiled, interpreted } = await both({ fields })
     for (const [input, dropped, refused] of INPUTS) {
       expect(compiled.dropped?.(input, CONTEXT), JSON.stringify(input)).toEqual(dropped)

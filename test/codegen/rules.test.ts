@@ -34,19 +34,19 @@ const MADE = [
 /** Given as a code of JSONata's own parser. */
 const PARSED = 'jsonata/syntax'
 
-test('each id that code names is in the list', () => {
+test('each rule id in the code is in the list', () => {
   const ids = idsInCode()
   expect(ids.size).toBeGreaterThan(40)
   expect([...ids].filter(([id]) => ruleOf(id) === undefined)).toEqual([])
 })
 
-test('each rule of the list is named by code', () => {
+test('each rule of the list is in the code', () => {
   const ids = idsInCode()
   const unused = RULES.map(({ id }) => id).filter(id => !ids.has(id) && id !== PARSED && !MADE.some(pattern => pattern.test(id)))
   expect(unused).toEqual([])
 })
 
-test('each keyword of the grammars by which a value can be refused has a rule', () => {
+test('each keyword of the grammars that can refuse a value has a rule', () => {
   const keywords = new Set<string>()
   const visit = (schema: unknown): void => {
     if (typeof schema !== 'object' || schema === null) return
@@ -74,7 +74,7 @@ test('ids are unique, and each has a sentence, an example and a remedy', () => {
   }
 })
 
-test('a code of the parser of JSONata is the rule of syntax, and a warning is one that the list calls so', () => {
+test("an error code of JSONata's parser belongs to the syntax rule, and the list says which rules are warnings", () => {
   expect(ruleOf('jsonata/S0202')?.id).toBe('jsonata/syntax')
   expect(isWarning('key/expired')).toBe(true)
   expect(isWarning('key/name')).toBe(false)

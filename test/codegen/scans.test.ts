@@ -45,7 +45,7 @@ function functionsIn(list: Record<string, string> = {}): Expression[] {
   return Object.entries(list).map(([name, text]) => [name, text, false])
 }
 
-test('lists are searched in loops by an index, or for a reason', () => {
+test('mappings search lists in loops with an index, or are listed with a reason', () => {
   const project = readProject([join(import.meta.dirname, '../..')])
   const library = [...project.library].map(([name, { text }]): Expression => [`library ${name}`, text, false])
   const found = [...project.mappings].flatMap(([pair, { data }]) =>
@@ -62,13 +62,13 @@ test.each([
   ['a.($list.items[$exists(b)])', ['$list.items']],
   ['$reduce(a, function($sum, $x) { $append($sum, $list[n != $x]) }, [])', ['$list']],
   ['$list[type = "a"][$count($others[b > 1]) > 0]', ['$others']],
-  // asked of an index, of an item's own list, of a place, or once
+  // with an index, in an item's own list, at a position, or once
   ['$map(a, function($x) { $list[n = $x.n] })', []],
   ['$map(a, function($x) { $filter($list, function($y) { $y.n = $x.n }) })', []],
   ['$map(a, function($x) { $x.list[type = "a"] })', []],
   ['$map(a, function($x, $i) { $list[$i - 1] })', []],
   ['$map(a, function($x, $i) { $list[0] })', []],
   ['$list[type = "a"]', []],
-])('%s', (expression, lists) => {
+])('finds the searches of %s', (expression, lists) => {
   expect(scansIn(expression)).toEqual(lists)
 })

@@ -25,42 +25,32 @@ const OF = {
 const UNIONS: [name: string, schema: Schema, value: unknown, errors: string[]][] = [
   ['a branch', { union: { by: 'type', of: OF } }, { type: 'text', text: 'a' }, []],
   ['another branch', { union: { by: 'type', of: OF } }, { type: 'image', url: 'a', text: 1 }, []],
-  ['what a branch requires', { union: { by: 'type', of: OF } }, { type: 'text' }, [' required']],
-  ['the type of a member is that of its branch', { union: { by: 'type', of: OF } }, { type: 'image', url: 'a', text: 'b' }, ['/text type']],
-  ['no branch is named', { union: { by: 'type', of: OF } }, { text: 'a' }, [' required']],
-  ['a value that is not known', { union: { by: 'type', of: OF } }, { type: 'audio' }, ['/type enum']],
-  ['a value that is no text', { union: { by: 'type', of: OF } }, { type: 5 }, ['/type type', '/type enum']],
+  ['a required member of a branch', { union: { by: 'type', of: OF } }, { type: 'text' }, [' required']],
+  ['the type of a member in its branch', { union: { by: 'type', of: OF } }, { type: 'image', url: 'a', text: 'b' }, ['/text type']],
+  ['a value that names no branch', { union: { by: 'type', of: OF } }, { text: 'a' }, [' required']],
+  ['a value that names an unknown branch', { union: { by: 'type', of: OF } }, { type: 'audio' }, ['/type enum']],
+  ['a value that names its branch by a number', { union: { by: 'type', of: OF } }, { type: 5 }, ['/type type', '/type enum']],
   ['null', { union: { by: 'type', of: OF } }, null, [' type']],
-  ['what is no object', { union: { by: 'type', of: OF } }, ['text'], [' type']],
-  ['unknown members pass', { union: { by: 'type', of: OF } }, { type: 'text', text: 'a', more: 1 }, []],
-  ['open: another value passes unchecked', { union: { by: 'type', of: OF, other: 'open' } }, { type: 'audio', text: 5 }, []],
-  ['open: a known value is checked', { union: { by: 'type', of: OF, other: 'open' } }, { type: 'text', text: 5 }, ['/text type']],
-  ['open: the name is still needed', { union: { by: 'type', of: OF, other: 'open' } }, {}, [' required']],
-  ['open: and is a text', { union: { by: 'type', of: OF, other: 'open' } }, { type: 1 }, ['/type type']],
-  ['a default branch needs no name', { union: { by: 'type', of: OF, default: 'text' } }, { text: 'a' }, []],
-  ['a default branch is checked', { union: { by: 'type', of: OF, default: 'text' } }, {}, [' required']],
-  ['a default branch may be named', { union: { by: 'type', of: OF, default: 'text' } }, { type: 'text', text: 5 }, ['/text type']],
+  ['a list in place of an object', { union: { by: 'type', of: OF } }, ['text'], [' type']],
+  ['unknown members, which pass', { union: { by: 'type', of: OF } }, { type: 'text', text: 'a', more: 1 }, []],
+  ['an open union with an unknown branch, which passes', { union: { by: 'type', of: OF, other: 'open' } }, { type: 'audio', text: 5 }, []],
+  ['an open union with a known branch', { union: { by: 'type', of: OF, other: 'open' } }, { type: 'text', text: 5 }, ['/text type']],
+  ['an open union without the name of a branch', { union: { by: 'type', of: OF, other: 'open' } }, {}, [' required']],
+  ['an open union whose branch is named by a number', { union: { by: 'type', of: OF, other: 'open' } }, { type: 1 }, ['/type type']],
+  ['a default branch without its name', { union: { by: 'type', of: OF, default: 'text' } }, { text: 'a' }, []],
+  ['a default branch without a required member', { union: { by: 'type', of: OF, default: 'text' } }, {}, [' required']],
+  ['a default branch with its name', { union: { by: 'type', of: OF, default: 'text' } }, { type: 'text', text: 5 }, ['/text type']],
+  ['another branch beside a default', { union: { by: 'type', of: OF, default: 'text' } }, { type: 'image', url: 1 }, ['/url type']],
+  ['an unknown branch beside a default', { union: { by: 'type', of: OF, default: 'text' } }, { type: 'audio' }, ['/type enum']],
   [
-    'with a default other branches are as they were',
-    { union: { by: 'type', of: OF, default: 'text' } },
-    { type: 'image', url: 1 },
-    ['/url type'],
-  ],
-  ['closed beside a default', { union: { by: 'type', of: OF, default: 'text' } }, { type: 'audio' }, ['/type enum']],
-  [
-    'what stands beside a union holds, too',
+    'keywords beside a union',
     { required: ['id'], properties: { id: { type: 'string' } }, union: { by: 'type', of: OF } },
     { type: 'text', text: 'a' },
     [' required'],
   ],
+  ['allOf beside a union', { allOf: [{ required: ['id'] }], union: { by: 'type', of: OF } }, { type: 'text', text: 'a' }, [' required']],
   [
-    'all of what stands beside it',
-    { allOf: [{ required: ['id'] }], union: { by: 'type', of: OF } },
-    { type: 'text', text: 'a' },
-    [' required'],
-  ],
-  [
-    'in a list',
+    'a union in a list',
     { type: 'array', items: { union: { by: 'type', of: OF } } },
     [{ type: 'text', text: 'a' }, { type: 'text' }],
     ['/1 required'],
@@ -72,31 +62,31 @@ const UNIONS: [name: string, schema: Schema, value: unknown, errors: string[]][]
     ['/part required'],
   ],
   [
-    'in a property named default',
+    'a union in a property named default',
     { properties: { default: { union: { by: 'type', of: OF } } } },
     { default: { type: 'audio' } },
     ['/default/type enum'],
   ],
   [
-    'in a property named const',
+    'a union in a property named const',
     { properties: { const: { union: { by: 'type', of: OF } } } },
     { const: { type: 'audio' } },
     ['/const/type enum'],
   ],
-  ['a property may be named union', { properties: { union: { type: 'string' } } }, { union: 5 }, ['/union type']],
-  ['a member may be named union, too', { union: { by: 'union', of: { a: { required: ['x'] } } } }, { union: 'a' }, [' required']],
+  ['a property named union', { properties: { union: { type: 'string' } } }, { union: 5 }, ['/union type']],
+  ['a union whose member is named union', { union: { by: 'union', of: { a: { required: ['x'] } } } }, { union: 'a' }, [' required']],
   [
-    'behind a reference',
+    'a union behind a reference',
     { properties: { a: { $ref: '#/$defs/part' } }, $defs: { part: { union: { by: 'type', of: OF } } } },
     { a: { type: 'audio' } },
     ['/a/type enum'],
   ],
 ]
 
-describe('a union accepts and refuses', () => {
-  for (const [name, schema, value, expected] of UNIONS) test(name, () => expect(errors(schema, value)).toEqual(expected))
+describe('the expanded schema', () => {
+  for (const [name, schema, value, expected] of UNIONS) test(`checks ${name}`, () => expect(errors(schema, value)).toEqual(expected))
 
-  test('a reference leads to another file and another dialect', () => {
+  test('follows references to another file and another dialect', () => {
     const schema = { properties: { near: { $ref: 'response#/$defs/a' }, far: { $ref: '../other/request#/$defs/b' } } }
     const others = {
       [schemaId('test', 'response')]: { $defs: { a: { type: 'string' } } },
@@ -106,7 +96,7 @@ describe('a union accepts and refuses', () => {
     expect(errors(schema, { near: 1, far: { type: 'audio' } }, others)).toEqual(['/near type', '/far/type enum'])
   })
 
-  test('expansion does not change its input', () => {
+  test('leaves the original unchanged', () => {
     const schema = Object.freeze({ union: Object.freeze({ by: 'type', of: Object.freeze(OF) }), properties: Object.freeze({ a: true }) })
     const before = JSON.stringify(schema)
     expand(schema)
@@ -115,21 +105,21 @@ describe('a union accepts and refuses', () => {
 })
 
 const BASE64: [name: string, bytes: number, limit: number, accepted: boolean][] = [
-  ['nothing', 0, 0, true],
-  ['one byte over nothing', 1, 0, false],
-  ['one byte, two signs of padding', 1, 1, true],
-  ['two bytes over one', 2, 1, false],
-  ['two bytes, one sign of padding', 2, 2, true],
-  ['three bytes over two', 3, 2, false],
+  ['no bytes', 0, 0, true],
+  ['one byte, with a limit of 0', 1, 0, false],
+  ['one byte, with two characters of padding', 1, 1, true],
+  ['two bytes, with a limit of 1', 2, 1, false],
+  ['two bytes, with one character of padding', 2, 2, true],
+  ['three bytes, with a limit of 2', 3, 2, false],
   ['three bytes without padding', 3, 3, true],
-  ['four bytes over three', 4, 3, false],
+  ['four bytes, with a limit of 3', 4, 3, false],
   ['five MiB', 5 * 1024 * 1024, 5 * 1024 * 1024, true],
-  ['a byte over five MiB', 5 * 1024 * 1024 + 1, 5 * 1024 * 1024, false],
+  ['one byte more than five MiB', 5 * 1024 * 1024 + 1, 5 * 1024 * 1024, false],
 ]
 
-describe('max_base64_bytes counts decoded bytes', () => {
+describe('max_base64_bytes', () => {
   for (const [name, bytes, limit, accepted] of BASE64) {
-    test(name, () => {
+    test(`counts the decoded bytes of ${name}`, () => {
       const text = Buffer.alloc(bytes, 0xff).toString('base64')
       const wanted = accepted ? [] : [' max_base64_bytes']
       expect(errors({ max_base64_bytes: limit }, text)).toEqual(wanted)
@@ -183,26 +173,30 @@ function plain(shape: Shape, depth = 4): Plain {
 const ANYTHING = '0snbao'
 
 const SHAPES: [name: string, schema: Schema, shape: Plain][] = [
-  ['nothing is said', {}, { kinds: ANYTHING }],
+  ['an empty schema', {}, { kinds: ANYTHING }],
   ['anything', true, { kinds: ANYTHING }],
   ['a text', { type: 'string' }, { kinds: 's' }],
-  ['a whole number', { type: 'integer' }, { kinds: 'n' }],
+  ['an integer', { type: 'integer' }, { kinds: 'n' }],
   ['a text or null', { type: ['string', 'null'] }, { kinds: '0s' }],
   ['an enumeration of texts', { enum: ['a', 'b'] }, { kinds: 's', values: ['a', 'b'] }],
   ['an enumeration with null', { enum: ['a', null, 1] }, { kinds: '0sn' }],
   ['a constant', { const: 'a' }, { kinds: 's', values: ['a'] }],
   ['a list', { type: 'array', items: { type: 'number' } }, { kinds: 'a', items: { kinds: 'n' } }],
   [
-    'members, those that are required and those that are not',
+    'required and optional members',
     { type: 'object', required: ['a'], properties: { a: { type: 'string' }, b: { type: 'string' } } },
     { kinds: 'o', members: { a: { kinds: 's' }, b: { kinds: '?s' } } },
   ],
-  ['members say nothing of the kind', { properties: { a: { type: 'string' } } }, { kinds: ANYTHING, members: { a: { kinds: '?s' } } }],
+  ['members without a type', { properties: { a: { type: 'string' } } }, { kinds: ANYTHING, members: { a: { kinds: '?s' } } }],
   ['members of any name', { type: 'object', additionalProperties: { type: 'boolean' } }, { kinds: 'o', rest: { kinds: '?b' } }],
   ['a reference', { $ref: '#/$defs/a', $defs: { a: { type: 'string' } } }, { kinds: 's' }],
   ['a reference with more beside it', { $ref: '#/$defs/a', type: 'string', $defs: { a: { type: ['string', 'null'] } } }, { kinds: 's' }],
-  ['a reference that leads nowhere', { $ref: '#/$defs/none' }, { kinds: ANYTHING }],
-  ['one of several', { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] }, { kinds: 'sa', items: { kinds: 's' } }],
+  ['a reference to nothing', { $ref: '#/$defs/none' }, { kinds: ANYTHING }],
+  [
+    'one of several types',
+    { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+    { kinds: 'sa', items: { kinds: 's' } },
+  ],
   [
     'one of two lists',
     {
@@ -214,18 +208,18 @@ const SHAPES: [name: string, schema: Schema, shape: Plain][] = [
     { kinds: 'a' },
   ],
   [
-    'a member that not every branch has may be anything',
+    'a member that not every branch has',
     { anyOf: [{ type: 'object', properties: { a: { type: 'string' } } }, { type: 'object' }] },
     { kinds: 'o', members: { a: { kinds: `?${ANYTHING}` } } },
   ],
-  ['all of several', { allOf: [{ type: ['string', 'number'] }, { type: ['number', 'null'] }] }, { kinds: 'n' }],
+  ['all of several types', { allOf: [{ type: ['string', 'number'] }, { type: ['number', 'null'] }] }, { kinds: 'n' }],
   [
-    'what is required elsewhere',
+    'a member that is required in allOf',
     { type: 'object', properties: { a: { type: 'string' } }, allOf: [{ properties: { b: { type: 'number' } }, required: ['b'] }] },
     { kinds: 'o', members: { a: { kinds: '?s' }, b: { kinds: 'n' } } },
   ],
   [
-    'a condition says nothing',
+    'a condition, which adds nothing',
     {
       type: 'object',
       properties: { a: { type: 'string' } },
@@ -240,7 +234,7 @@ describe('the shape of a schema', () => {
     test(name, () => expect(plain(shapeOf(new Map([[ID, schema]]), ID))).toEqual(expected))
   }
 
-  test('of a union: the member that distinguishes the branches, and the branches', () => {
+  test('of a union has the member that names the branch, and the branches', () => {
     const shape = shapeOf(new Map([[ID, { union: { by: 'type', of: OF } }]]), ID)
     expect(shape.bits).toBe(OBJ)
     expect(shape.by).toBe('type')
@@ -251,18 +245,18 @@ describe('the shape of a schema', () => {
     expect(text.bits & (STR | NUM)).toBe(STR | NUM)
   })
 
-  test('of an open union: the name may be any text, the members anything', () => {
+  test('of an open union allows any text as the name, and any members', () => {
     const shape = shapeOf(new Map([[ID, { union: { by: 'type', of: OF, other: 'open' } }]]), ID)
     expect(plain(shape).members?.type).toEqual({ kinds: 's' })
     expect(plain(shape).members?.url).toEqual({ kinds: `?${ANYTHING}` })
   })
 
-  test('of a union with a default: the name may be absent', () => {
+  test('of a union with a default allows an absent name', () => {
     const shape = shapeOf(new Map([[ID, { union: { by: 'type', of: OF, default: 'text' } }]]), ID)
     expect(plain(shape).members?.type?.kinds).toBe('?s')
   })
 
-  test('of branches that name themselves: no branch speaks for the others', () => {
+  test('of branches with a constant has the constants of all branches, or none', () => {
     const schema = {
       anyOf: [
         { type: 'object', properties: { k: { const: 'a' } } },
@@ -273,7 +267,7 @@ describe('the shape of a schema', () => {
     expect(member.values === undefined || (member.values.includes('a') && member.values.includes('b'))).toBe(true)
   })
 
-  test('of a schema that refers to itself comes to an end', () => {
+  test('of a recursive schema is finite', () => {
     const node = {
       type: 'object',
       properties: { child: { $ref: '#/$defs/node' }, list: { type: 'array', items: { $ref: '#/$defs/node' } } },
@@ -283,7 +277,7 @@ describe('the shape of a schema', () => {
     expect(shape.members?.get('list')?.items?.bits).toBe(OBJ)
   })
 
-  test('of a schema in another file', () => {
+  test('follows references to another file', () => {
     const set = new Map<string, Schema>([
       [ID, { properties: { a: { $ref: '../other/request#/$defs/b' } } }],
       [schemaId('other', 'request'), { $defs: { b: { $ref: '#/$defs/c' }, c: { type: 'number' } } }],
@@ -291,7 +285,7 @@ describe('the shape of a schema', () => {
     expect(plain(shapeOf(set, ID)).members).toEqual({ a: { kinds: '?n' } })
   })
 
-  test('of a schema that is not there is anything', () => {
+  test('of an unknown schema allows anything', () => {
     expect(shapeOf(new Map(), ID).bits).toBe(JSON_VALUE)
   })
 })

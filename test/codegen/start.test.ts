@@ -57,7 +57,7 @@ async function load(folder: string): Promise<Ended> {
   }
 }
 
-/** Writes the file without its marks; gives their places. */
+/** Writes the file without its marks, and returns their positions. */
 function write(folder: string, text: string): string[] {
   const marks: string[] = []
   let rest = text
@@ -91,7 +91,7 @@ const WRONG: Wrong[] = [
     ],
   },
   {
-    name: 'an unknown key inside',
+    name: 'an unknown key of an upstream',
     text: `${HEAD}upstreams:\n  a: { provider: openai, secret: s, ◆url: 'http://x' }\n`,
     finds: [['grammar/unknown-key', 'upstreams.a: "url" is not a key here', 'use one of: provider, secret,']],
   },
@@ -102,7 +102,7 @@ const WRONG: Wrong[] = [
     finds: [['names/upstream', 'there is no upstream b', 'use one of: a']],
   },
   {
-    name: 'an upstream with the name of something every object has',
+    name: 'an upstream named like a member of every object',
     text: `${HEAD}models: { m: { targets: [{ upstream: ◆constructor }] } }\n`,
     finds: [['names/upstream', 'there is no upstream constructor', 'use one of: (none yet)']],
   },
@@ -113,7 +113,7 @@ const WRONG: Wrong[] = [
     finds: [['names/provider', 'there is no provider opnai', 'did you mean openai? else use one of: anthropic']],
   },
   {
-    name: 'a provider with the name of something every object has',
+    name: 'a provider named like a member of every object',
     text: `${HEAD}upstreams: { a: { provider: ◆constructor, secret: s, models: [m] } }\n`,
     finds: [['names/provider', 'there is no provider constructor', 'use one of: anthropic']],
   },
@@ -129,30 +129,30 @@ const WRONG: Wrong[] = [
     finds: [['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or remove the entry']],
   },
   {
-    name: 'a file of a secret that is not there',
+    name: 'a missing file of a secret',
     text: `${HEAD}upstreams:\n  a: { provider: openai, secret: ◆{ file: none.txt } }\n`,
     finds: [['secret/file', 'none.txt cannot be read', 'name an existing file']],
   },
   {
-    name: 'a provider whose accounts have an address each, and none is said',
+    name: 'a missing base of a provider whose accounts have an address each',
     text: `${HEAD}upstreams:\n  a: ◆{ provider: azure, secret: s }\n  b: { provider: azure, base: 'https://mine.openai.azure.com', secret: s }\n`,
     finds: [
       ['upstream/base', 'azure has an address for each account, but this upstream has none', 'give it the base: of your own account'],
     ],
   },
   {
-    name: 'an address that is none',
+    name: 'an invalid address',
     text: `${HEAD}upstreams:\n  a: { provider: openai, base: '◆http://me:99999', secret: s }\n`,
     finds: [['upstream/base', 'the value is not a URL', 'write one such as http://127.0.0.1:11434']],
   },
   {
-    name: 'two keys of one name',
+    name: 'a name of two keys',
     isCommand: true,
     text: 'keys:\n  - { name: me, value: one }\n  - { name: you, value: two }\n  - { name: ◆me, value: three }\n',
     finds: [['key/name', 'two keys are named me', 'give each its own name']],
   },
   {
-    name: 'two names for one key',
+    name: 'a key with two names',
     text: 'keys:\n  - { name: me, value: one }\n  - ◆{ name: you, value: one }\n',
     finds: [['key/value', '', '']],
   },
@@ -162,7 +162,7 @@ const WRONG: Wrong[] = [
     finds: [['grammar/missing-key', 'keys.0: "sha256" is missing', 'A key has its `sha256`, or a `value`.']],
   },
   {
-    name: 'nothing behind a key',
+    name: 'an empty value',
     text: `${HEAD}upstreams:\n  a:\n    ◆provider:\n    secret: s\n`,
     finds: [['grammar/type', 'upstreams.a.provider: must be string', 'The name of a file of providers/.']],
   },
@@ -178,12 +178,12 @@ const WRONG: Wrong[] = [
     ],
   },
   {
-    name: 'no YAML',
+    name: 'invalid YAML',
     text: 'listen: 127.0.0.1:0\nkeys: [\n◆',
     finds: [['yaml/syntax', '', 'correct the YAML syntax at this position']],
   },
   {
-    name: 'all of it at once, in order',
+    name: 'each of several mistakes',
     isCommand: true,
     text: `keys:\n  - { name: me, value: a }\n  - { name: ◆me, value: ◆$SLUICE_TEST_UNSET }\nupstreams:\n  a: { provider: ◆nobody, secret: s }\n  b: { provider: openai, secret: ◆$SLUICE_TEST_UNSET }\nmodels:\n  m: { targets: [{ upstream: ◆c }, { upstream: b }] }\n`,
     finds: [
@@ -196,9 +196,9 @@ const WRONG: Wrong[] = [
   },
 ]
 
-describe('a gateway.yaml in which something is wrong', () => {
+describe('gateway.yaml', () => {
   for (const { name, text, finds, isCommand = false } of WRONG) {
-    test.concurrent(name, async () => {
+    test.concurrent(`${name} is a finding`, async () => {
       const folder = temporary()
       const marks = write(folder, text)
       const { code, out, err } = isCommand ? await sluice(['start', '--config', 'gateway.yaml'], folder) : await load(folder)
@@ -218,14 +218,14 @@ describe('a gateway.yaml in which something is wrong', () => {
     })
   }
 
-  test.concurrent('is found by `sluice check`, too', async () => {
+  test.concurrent('an unknown key is a finding of `sluice check`, too', async () => {
     const folder = temporary()
     const marks = write(folder, `${HEAD.replace('my-key', 'a-key-that-nobody-tries')}◆colour: red\n`)
     const { code, out, err } = await sluice(['check', '--config', 'gateway.yaml'], folder)
     expect({ code, out, err: err.trimEnd().split('  ').slice(0, 2) }).toEqual({ code: 1, out: '', err: [marks[0], 'grammar/unknown-key'] })
   })
 
-  test.concurrent('that is not there', async () => {
+  test.concurrent('a missing file is a finding', async () => {
     const { code, err } = await sluice(['start', '--config', 'none.yaml'], temporary())
     expect({ code, err: err.trimEnd() }).toEqual({
       code: 1,
@@ -233,14 +233,14 @@ describe('a gateway.yaml in which something is wrong', () => {
     })
   })
 
-  test.concurrent('an address that cannot be listened on is exit code 2', async () => {
+  test.concurrent('an address that cannot be listened on ends the start with exit code 2', async () => {
     const folder = temporary()
     write(folder, 'listen: 192.0.2.1:1\n')
     const { code, err } = await sluice(['start', '--config', 'gateway.yaml'], folder)
     expect({ code, err: err.split(':')[0] }).toEqual({ code: 2, err: 'Cannot listen on 192.0.2.1' })
   })
 
-  test.concurrent('`sluice check` reports a valid file in one line, and starts nothing', async () => {
+  test.concurrent('a valid file is reported by `sluice check` in one line, and nothing is started', async () => {
     const folder = temporary()
     write(
       folder,

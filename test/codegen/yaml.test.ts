@@ -5,7 +5,7 @@ import type { Finding } from '../../codegen/read/findings.js'
 import { type Pointer, parseYaml, type YamlDocument } from '../../codegen/read/yaml.js'
 import { MARK } from './fixture.js'
 
-/** The documents of a text, and the places of the marks that it held, as `line:col`. */
+/** The documents of a text, and the positions of its marks, as `line:col`. */
 function read(text: string): { documents: YamlDocument[]; marks: string[] } {
   const marks: string[] = []
   let rest = text
@@ -20,7 +20,7 @@ function read(text: string): { documents: YamlDocument[]; marks: string[] } {
   return { documents, marks }
 }
 
-const place = ({ line, column }: { line: number; column: number }): string => `${line}:${column}`
+const positionOf = ({ line, column }: { line: number; column: number }): string => `${line}:${column}`
 
 /** A mark is at the beginning of the value at the pointer; in a quoted text, at its first character. */
 const VALUES: [name: string, text: string, pointer: Pointer][] = [
@@ -29,9 +29,9 @@ const VALUES: [name: string, text: string, pointer: Pointer][] = [
   ['a text in single quotes', "a: '◆one'\n", ['a']],
   ['a text in double quotes', 'a: "◆one"\n', ['a']],
   ['a number', 'a: ◆12\n', ['a']],
-  ['nothing at all is found at its key', 'b: 1\n◆a:\n', ['a']],
+  ['an empty value, at its key', 'b: 1\n◆a:\n', ['a']],
   ['a member of a member', 'a:\n  b:\n    c: ◆x\n', ['a', 'b', 'c']],
-  ['a mapping begins with its first key', 'a:\n  ◆b: 1\n', ['a']],
+  ['a mapping, at its first key', 'a:\n  ◆b: 1\n', ['a']],
   ['an element of a list', 'a:\n  - x\n  - ◆y\n', ['a', 1]],
   ['a member of an element', 'a:\n  - b: 1\n    c: ◆2\n', ['a', 0, 'c']],
   ['a list in brackets', 'a: ◆[x, y]\n', ['a']],
@@ -43,17 +43,19 @@ const VALUES: [name: string, text: string, pointer: Pointer][] = [
   ['a key that is a number', '1: ◆x\n', ['1']],
   ['a key that YAML takes for true', 'on: ◆x\n', ['on']],
   ['a line that ends in CR LF', 'a: 1\r\nb:\r\n  c: ◆x\r\n', ['b', 'c']],
-  ['characters outside the basic plane count as two', 'a: [🙂, ◆y]\n', ['a', 1]],
-  ['what is not there is found where the nearest thing around it begins', 'a:\n  ◆b: 1\n', ['a', 'x', 'y']],
+  ['a value behind a character outside the basic plane, which counts as two', 'a: [🙂, ◆y]\n', ['a', 1]],
+  ['a missing value, at the nearest value around it', 'a:\n  ◆b: 1\n', ['a', 'x', 'y']],
   ['an alias', 'a: &one [x]\nb: ◆*one\n', ['b']],
-  ['a byte order mark has no column', '\uFEFFa: ◆1\n', ['a']],
+  ['a value behind a byte order mark, which has no column', '\uFEFFa: ◆1\n', ['a']],
 ]
 
 describe('a value is found where it begins', () => {
   for (const [name, text, pointer] of VALUES) {
     test(name, () => {
       const { documents, marks } = read(text)
-      expect(place((documents[0] as YamlDocument).at(pointer))).toBe(text.startsWith('\uFEFF') ? marks[0]?.replace(/\d+$/, '4') : marks[0])
+      expect(positionOf((documents[0] as YamlDocument).at(pointer))).toBe(
+        text.startsWith('\uFEFF') ? marks[0]?.replace(/\d+$/, '4') : marks[0],
+      )
     })
   }
 })
@@ -70,7 +72,7 @@ describe('the position of a key', () => {
   for (const [name, text, pointer] of KEYS) {
     test(name, () => {
       const { documents, marks } = read(text)
-      expect(place((documents[0] as YamlDocument).key(pointer))).toBe(marks[0])
+      expect(positionOf((documents[0] as YamlDocument).key(pointer))).toBe(marks[0])
     })
   }
 })
@@ -89,10 +91,10 @@ const INSIDE: [name: string, text: string][] = [
   ['a block with all its line ends', 'a: |+\n  one ◆X\n\n\n'],
   ['a block that begins with empty lines', 'a: |\n\n\n  one ◆X\n'],
   ['a block that begins with lines of blanks', 'a: |\n \n  \n  one ◆X\n'],
-  ['a block that begins with a line indented further, and says so', 'a: |2\n    one\n  two ◆X\n'],
+  ['a block with an indentation indicator', 'a: |2\n    one\n  two ◆X\n'],
   ['a block with empty lines inside', 'a: |\n  one\n\n  two ◆X\n'],
   ['a block deep inside', 'b:\n  - c\n  - d\na: |\n      one\n      two ◆X\n'],
-  ['a block with a comment behind its sign', 'a: | # why\n  one\n  two ◆X\n'],
+  ['a block with a comment in its first line', 'a: | # why\n  one\n  two ◆X\n'],
   ['a block in a file with CR LF', 'b: 1\r\na: |\r\n  one\r\n  two ◆X\r\n'],
   ['a block that begins with an empty line, in a file with CR LF', 'a: |\r\n\r\n  one\r\n  two ◆X\r\n'],
   ['a folded block', 'a: >\n  one\n  two ◆X\n'],
@@ -107,32 +109,32 @@ describe('the position of a character of a text', () => {
       const { documents, marks } = read(text)
       const [document] = documents as [YamlDocument]
       const offset = (document.value as { a: string }).a.indexOf('X')
-      expect(place(document.inside(['a'], offset))).toBe(marks[0])
+      expect(positionOf(document.inside(['a'], offset))).toBe(marks[0])
     })
   }
 })
 
 describe('files of several documents', () => {
-  test('each has its own places', () => {
+  test('each document has its own positions', () => {
     const { documents, marks } = read('a: ◆1\n---\n# b\na: ◆2\n---\na:\n  - ◆3\n')
     expect(documents.map(document => document.value)).toEqual([{ a: 1 }, { a: 2 }, { a: [3] }])
-    expect(documents.map((document, index) => place(document.at(index === 2 ? ['a', 0] : ['a'])))).toEqual(marks)
+    expect(documents.map((document, index) => positionOf(document.at(index === 2 ? ['a', 0] : ['a'])))).toEqual(marks)
   })
 
-  test('a document that begins and ends by its signs', () => {
+  test('documents with start and end markers have their own positions', () => {
     const { documents, marks } = read('---\na: ◆1\n...\n---\na: ◆2\n')
-    expect(documents.map(document => place(document.at(['a'])))).toEqual(marks)
+    expect(documents.map(document => positionOf(document.at(['a'])))).toEqual(marks)
   })
 
-  test('an empty document between two others moves none of them', () => {
+  test('an empty document between two others does not shift their positions', () => {
     const { documents, marks } = read('a: ◆1\n---\n---\na: ◆2\n')
     const full = documents.filter(document => document.value !== null && document.value !== undefined)
-    expect(full.map(document => place(document.at(['a'])))).toEqual(marks)
+    expect(full.map(document => positionOf(document.at(['a'])))).toEqual(marks)
   })
 
-  test('places in a document behind another one with CR LF', () => {
+  test('a document with CR LF does not shift the positions in the next', () => {
     const { documents, marks } = read('a: ◆1\r\n---\r\nb: |\r\n  x\r\na: ◆2\r\n')
-    expect(documents.map(document => place(document.at(['a'])))).toEqual(marks)
+    expect(documents.map(document => positionOf(document.at(['a'])))).toEqual(marks)
   })
 })
 
@@ -140,7 +142,7 @@ describe('invalid YAML', () => {
   const WRONG: [name: string, text: string, line: number][] = [
     ['a bracket that is never closed', 'a: [1,\nb: 2\n', 2],
     ['a tab as indentation', 'a:\n\tb: 1\n', 2],
-    ['a key that is there twice', 'a: 1\nb: 2\na: 3\n', 3],
+    ['a key that is repeated', 'a: 1\nb: 2\na: 3\n', 3],
     ['an alias of nothing', 'a: 1\nb: *none\n', 2],
     ['a quote that is never closed', 'a: "one\n', 2],
   ]
@@ -152,7 +154,7 @@ describe('invalid YAML', () => {
     })
   }
 
-  test('a file with nothing in it has no documents and no findings', () => {
+  test('an empty file has no documents and no findings', () => {
     const findings: Finding[] = []
     expect(parseYaml('a.yaml', '# only a comment\n', findings).filter(({ value }) => value !== undefined && value !== null)).toEqual([])
     expect(findings).toEqual([])

@@ -1,4 +1,4 @@
-// The audit log: entries that were changed, removed or put in the place of others are found.
+// The audit log: the check finds entries that were changed, removed or renumbered.
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -25,7 +25,7 @@ async function written(at: string): Promise<Store> {
 }
 
 onEachEngine(make => {
-  test('a changed byte is found in every column', async () => {
+  test('the check finds a changed byte in every column', async () => {
     const store = await written(await make())
     expect(await verifyAudit(store)).toEqual({ entries: 5, broken: null })
     const entry = (await store.db.selectFrom('audit').selectAll().where('seq', '=', 3).executeTakeFirstOrThrow()) as unknown as Record<
@@ -45,7 +45,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('so is a removed entry, and one that took the number of another', async () => {
+  test('the check finds a removed entry, and renumbered ones', async () => {
     const store = await written(await make())
     await store.db.deleteFrom('audit').where('seq', '=', 2).execute()
     expect((await verifyAudit(store)).broken).toBe(2)

@@ -18,7 +18,7 @@ const exchanges = async (instance: Instance): Promise<number> =>
   (await instance.admin<{ exchanges: unknown[] }>('GET', '/exchanges?limit=200')).body.exchanges.length
 const command = (...words: string[]): ReturnType<Instance['command']> => gateway.command('store', ...words, '--config', 'gateway.yaml')
 
-test('a copy that is made under load is whole, and is what the store was', async () => {
+test('a copy that is made under load is complete and can be restored', async () => {
   const { body: made } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'kept' })
   await ask(gateway.url, made.secret)
   await until(
@@ -61,7 +61,7 @@ test('a copy that is made under load is whole, and is what the store was', async
   expect((await gateway.command('audit', 'verify')).code).toBe(0)
 })
 
-test('a file that is no store, or is damaged, is not restored', async () => {
+test('a file that is not a store is not restored', async () => {
   await gateway.stop()
   const store = statSync(join(gateway.folder, 'data', 'sluice.sqlite')).mtimeMs
   writeFileSync(join(gateway.folder, 'text.sqlite'), 'a text')
@@ -76,7 +76,7 @@ test('a file that is no store, or is damaged, is not restored', async () => {
   expect(statSync(join(gateway.folder, 'data', 'sluice.sqlite')).mtimeMs).toBe(store)
 })
 
-test('what does not go with the file is found', async () => {
+test('`check --store` finds what does not fit gateway.yaml, and an unreachable store', async () => {
   const text = (more: object): string =>
     JSON.stringify({
       store: 'sqlite',
@@ -104,7 +104,7 @@ test('what does not go with the file is found', async () => {
   expect([away.code, away.out + away.err]).toEqual([1, expect.stringContaining('store/away')])
 })
 
-test('for Postgres the commands name its own programs', async () => {
+test('the commands name the programs of Postgres for a store on Postgres', async () => {
   writeFileSync(join(gateway.folder, 'pg.yaml'), 'store: $SLUICE_STORE\nkeys: []\nupstreams: {}\nmodels: {}\n')
   process.env.SLUICE_STORE = 'postgres://nobody@localhost/nothing'
   for (const [word, said] of [

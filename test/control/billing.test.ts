@@ -40,7 +40,7 @@ const get = async <Body>(path: string, key: string): Promise<{ status: number; b
 }
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
-test('a chat client that shows balances finds limit and usage of its own key', async () => {
+test('a chat client that shows balances gets the limit and usage of its own key', async () => {
   const { body: made } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'shown', expires_at: 4_102_444_800_000 })
   const { usage } = (await (await ask(gateway.url, made.secret)).json()) as { usage: { prompt_tokens: number; completion_tokens: number } }
   await ask(gateway.url, FILE_KEY)
@@ -148,7 +148,7 @@ test('the holder of a key sees its limits and budgets, the amounts spent and the
   expect(subscription.hard_limit_usd - month.total_usage / 100).toBe(100_000 - cost)
 })
 
-test('metrics tell of the budgets that ask for it, and of no other', async () => {
+test('metrics show only the budgets that are configured to be shown', async () => {
   const admin = JSON.parse(gateway.log.find(line => line.includes('control process is ready')) as string).admin as string
   const series = async (name: string): Promise<string[]> =>
     (await (await fetch(`${admin}/metrics`)).text()).split('\n').filter(line => line.startsWith(`${name}{`))

@@ -55,7 +55,7 @@ describe('a key with a budget', () => {
     gateway = await stage.start({ models: models(), workers: 2, labels: { end_user: 'x-user', tags: 'x-tags' } })
   })
 
-  test('is made by one command, spends, and is refused in the words of its dialect when the money is gone', async () => {
+  test('is made by one command, and is refused in the form of its dialect when the budget is spent', async () => {
     // A request is charged some 200 000 nano-units: the budget is for a few of them.
     const made = await gateway.command('keys', 'create', 'demo', '--budget', '0.001/day')
     expect(made.err).toBe('')
@@ -119,14 +119,14 @@ describe('a key with a budget', () => {
     expect(list.out).toMatch(/key:demo\/day .* 1\.000000 USD/)
   })
 
-  test('is not served what has no price', async () => {
+  test('is refused a model without a price', async () => {
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'unpriced', budgets: [{ limit: '1/ever' }] })
     const response = await ask(gateway.url, body.secret, 'unpriced')
     expect([response.status, (await bodyOf(response)).error.code]).toEqual([403, 'model_not_priced'])
     expect((await ask(gateway.url, FILE_KEY, 'unpriced')).status).toBe(200)
   })
 
-  test('that is too small for a request: it is refused before any call', async () => {
+  test('is refused before any call if the budget is too small for the request', async () => {
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'small', budgets: [{ limit: '0.0000001/ever' }] })
     const response = await ask(gateway.url, body.secret, 'sim', { stream: true })
     expect([response.status, (await bodyOf(response)).error.message]).toEqual([429, expect.stringContaining(': 0.0000001 USD for good')])
@@ -135,7 +135,7 @@ describe('a key with a budget', () => {
     expect((await gateway.admin('POST', '/keys', { name: 'wrong', budgets: [{ limit: '1/day' }, { limit: '2/day' }] })).status).toBe(422)
   })
 
-  test('ends its streams with the error of their dialect when it is spent, and charges what was seen', async () => {
+  test('gets the error of its dialect in a stream when the budget is spent, and pays for what it got', async () => {
     // For some hundred of the two hundred tokens.
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'stream', budgets: [{ limit: '0.0005/day' }] })
     const response = await ask(gateway.url, body.secret, 'sim-200-20ms', { stream: true })
@@ -211,7 +211,7 @@ describe('budgets of gateway.yaml', () => {
     })
   })
 
-  test('count for groups, teams, tags, end users and all', async () => {
+  test('count for groups, teams, tags, end users and everybody', async () => {
     const refusal = async (key: string, headers: Record<string, string> = {}): Promise<[number, string | null, string]> => {
       const response = await ask(gateway.url, key, 'sim', small, headers)
       return [
@@ -238,7 +238,7 @@ describe('budgets of gateway.yaml', () => {
     expect(await differences(gateway)).toEqual({})
   })
 
-  test('warn, or use another model, and say so in a header', async () => {
+  test('warn or use another model when they are spent, and name it in a header', async () => {
     const warned = await ask(gateway.url, 'key-warned', 'sim', small)
     expect([warned.status, warned.headers.get('x-sluice-budget')]).toEqual([200, 'group:warned/day is spent'])
     const using = await ask(gateway.url, 'key-using', 'sim', small)
@@ -261,10 +261,10 @@ describe('budgets of gateway.yaml', () => {
     ['messages', '/v1/messages', { model: 'sim', messages: [{ role: 'user', content: 'x' }], max_tokens: 9 }],
     ['responses', '/v1/responses', { model: 'sim', input: 'x', max_output_tokens: 16 }],
     ['generate', '/v1beta/models/sim:generateContent', { contents: [{ role: 'user', parts: [{ text: 'x' }] }] }],
-  ])('clients of %s are told of the other model, whole and streamed', async (name, path, body) => {
+  ])('name the other model to clients of %s, in whole answers and streams', async (name, path, body) => {
     for (const stream of [false, true]) {
-      const place = name === 'generate' && stream ? path.replace('generateContent', 'streamGenerateContent?alt=sse') : path
-      const response = await fetch(gateway.url + place, {
+      const streamedPath = name === 'generate' && stream ? path.replace('generateContent', 'streamGenerateContent?alt=sse') : path
+      const response = await fetch(gateway.url + streamedPath, {
         method: 'POST',
         headers: { authorization: 'Bearer key-using', 'content-type': 'application/json' },
         body: JSON.stringify({ ...body, ...(stream && name !== 'generate' && { stream }) }),
@@ -276,7 +276,7 @@ describe('budgets of gateway.yaml', () => {
     }
   })
 
-  test('a model that is used in place of another counts in its own budget; there is no third', async () => {
+  test('count a replacing model in its own budget, and use no third model', async () => {
     const using = await ask(gateway.url, FILE_KEY, 'dear', small)
     expect([using.status, using.headers.get('x-sluice-model')]).toEqual([200, 'cheap'])
     expect((await ask(gateway.url, FILE_KEY, 'round', small)).status).toBe(429)
@@ -288,7 +288,7 @@ describe('budgets of gateway.yaml', () => {
   })
 })
 
-test('an upstream whose budget is spent is skipped', async () => {
+test('a request skips an upstream whose budget is spent', async () => {
   const gateway = await stage.start({
     expose: ['target'],
     upstreams: {
@@ -307,7 +307,7 @@ test('an upstream whose budget is spent is skipped', async () => {
   await gateway.stop()
 })
 
-test('what was spent survives kill -9 of the worker, of the control process and of both', async () => {
+test('spent amounts survive kill -9 of the worker, of the control process and of both', async () => {
   const gateway = await stage.start({ models: models(), workers: 2, keys: [{ name: 'file', value: FILE_KEY, budget: '0.01/day' }] })
   const spend = async (count: number): Promise<void> => {
     for (let index = 0; index < count; index++) await (await ask(gateway.url, FILE_KEY, 'sim', small)).text().catch(() => '')
@@ -350,8 +350,8 @@ test('what was spent survives kill -9 of the worker, of the control process and 
   await again.stop()
 })
 
-onPostgres('Postgres away', postgres => {
-  test('granted money can be spent, and then the answer is 503: never without a limit', async () => {
+onPostgres('while Postgres is unreachable', postgres => {
+  test('granted money can be spent, and then requests are answered with 503', async () => {
     const gateway = await stage.start({
       models: models(),
       store: { at: await postgres().database() },

@@ -44,7 +44,7 @@ function load(gateway: Instance, key: string, width = 8): { answered: Set<string
 }
 
 describe('kill -9', () => {
-  test('of the control process, again and again under load, loses and doubles nothing', async () => {
+  test('of the control process, repeatedly under load, loses and doubles no record', async () => {
     const gateway = await stage.start()
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'loaded' })
     const running = load(gateway, body.secret)
@@ -88,7 +88,7 @@ describe('kill -9', () => {
     expect(await gateway.stop()).toBe(0)
   })
 
-  test('of a worker: long exchanges under way are written as lost, ended ones have their rows', async () => {
+  test('of a worker records long running exchanges as lost, and keeps the rows of ended ones', async () => {
     const gateway = await stage.start({ workers: 2 })
     const [first] = gateway.pids('--worker')
     const streams = await Promise.all(Array.from({ length: 12 }, () => ask(gateway.url, FILE_KEY, 'sim-200-20ms', { stream: true })))
@@ -110,7 +110,7 @@ describe('kill -9', () => {
     expect(rows.filter(row => row.ended === 'lost').length).toBe(broken)
     expect(rows.filter(row => row.ended === 'ok').length).toBe(12 - broken)
     expect(await verified(gateway)).toEqual({ rows: 12, differences: {} })
-    // Another one has taken its place.
+    // Another one has been started.
     await until(
       async () => gateway.pids('--worker').length,
       count => count === 2,
@@ -119,7 +119,7 @@ describe('kill -9', () => {
     expect(await gateway.stop()).toBe(0)
   })
 
-  test('of everything: the next start finds what was under way, and counts it once', async () => {
+  test('of all processes: the next start counts each running exchange once, as lost', async () => {
     const gateway = await stage.start()
     const stream = await ask(gateway.url, FILE_KEY, 'sim-200-20ms', { stream: true })
     const text = stream.text().catch(() => 'broken')
@@ -138,7 +138,7 @@ describe('kill -9', () => {
   })
 })
 
-test('a clean stop loses nothing', async () => {
+test('a clean stop loses no record', async () => {
   const gateway = await stage.start()
   const running = load(gateway, FILE_KEY)
   await until(
@@ -155,8 +155,8 @@ test('a clean stop loses nothing', async () => {
   await again.stop()
 })
 
-onPostgres('Postgres away', postgres => {
-  test('known keys stay valid, unknown ones are 503 and never 401, and no record is lost', async () => {
+onPostgres('while Postgres is unreachable', postgres => {
+  test('known keys stay valid, unknown keys get 503 and never 401, and no record is lost', async () => {
     const gateway = await stage.start({ store: { at: await postgres().database() } })
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'known' })
     const { body: other } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'never-used' })

@@ -19,7 +19,7 @@ const exchanges = async (query = ''): Promise<Record<string, unknown>[]> =>
 const adminUrl = (): string => JSON.parse(gateway.log.find(line => line.includes('control process is ready')) as string).admin
 
 describe('the end user of a request', () => {
-  test('is named by the body, as its dialect does, or by a header, which takes precedence', async () => {
+  test('is named by the body of its dialect, or by a header, which takes precedence', async () => {
     await ask(gateway.url, FILE_KEY, 'sim', { user: 'from-body' })
     await ask(gateway.url, FILE_KEY, 'sim', { user: 'from-body', safety_identifier: 'safe' })
     await fetch(`${gateway.url}/v1/messages`, {
@@ -62,7 +62,7 @@ describe('metrics', () => {
       .filter(line => line.startsWith(`${name}{`) && line.includes(labels))
       .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
 
-  test('count what the rows say', async () => {
+  test('count the same as the rows', async () => {
     for (let index = 0; index < 5; index++) await ask(gateway.url, FILE_KEY)
     await ask(gateway.url, FILE_KEY, 'sim-error-500')
     await (await ask(gateway.url, FILE_KEY, 'sim-20-20ms', { stream: true })).text()
@@ -83,7 +83,7 @@ describe('metrics', () => {
     expect(page).toMatch(/^sluice_store_up 1$/m)
   })
 
-  test('have no series for what a client invents, and no key in them', async () => {
+  test('have no series for names that a client invents, and contain no key', async () => {
     const before = (await metrics()).split('\n').length
     await Promise.all(Array.from({ length: 200 }, (_, index) => ask(gateway.url, FILE_KEY, `invented-${index}`, { user: `u${index}` })))
     await until(
@@ -97,7 +97,7 @@ describe('metrics', () => {
   })
 })
 
-test('the ledger is exported as CSV, as lines of JSON, and with the names of FOCUS', async () => {
+test('the ledger is exported as CSV, as lines of JSON, and with the columns of FOCUS', async () => {
   const exported = async (format: string): Promise<string[]> => {
     const { code, out, err } = await gateway.command('ledger', 'export', '--format', format)
     expect([code, err]).toEqual([0, ''])
@@ -113,7 +113,7 @@ test('the ledger is exported as CSV, as lines of JSON, and with the names of FOC
   expect(sum).toBe(211)
 })
 
-test('commands list exchanges by what is asked, and instances', async () => {
+test('commands list the exchanges that match the options, and instances', async () => {
   const lines = async (...words: string[]): Promise<string[]> => {
     const { code, out, err } = await gateway.command(...words)
     expect([code, err]).toEqual([0, ''])
@@ -129,7 +129,7 @@ test('commands list exchanges by what is asked, and instances', async () => {
   expect(instances.length).toBe(2)
 })
 
-test('the holder of a key sees what it is and may', async () => {
+test('the holder of a key sees its name, team, models and limits', async () => {
   const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'own', team: 'red', models: ['sim-2*'], tags: ['t'] })
   const response = await fetch(`${gateway.url}/v1/key`, { headers: { authorization: `Bearer ${body.secret}` } })
   expect(await response.json()).toEqual({
@@ -149,7 +149,7 @@ test('the holder of a key sees what it is and may', async () => {
 })
 
 describe('the admin API over the network', () => {
-  test('asks for a token, and lets each role do what it may', async () => {
+  test('requires a token, and allows each role only its operations', async () => {
     const get = (path: string, token?: string, method = 'GET', body?: unknown): Promise<Response> =>
       fetch(`${adminUrl()}/admin/v1${path}`, {
         method,

@@ -83,7 +83,7 @@ const rowOf = async (response: Response): Promise<Row> => {
   return body
 }
 
-test('a group with `models` may use only these, whatever groups the models name', async () => {
+test('a group with `models` may use only these models, even if others name the group', async () => {
   const stored = await make('stored-student', { groups: ['students'] })
   for (const key of ['key-of-a-student', stored]) {
     expect(await modelsOf(key)).toEqual(['costly-1', 'sim'])
@@ -93,7 +93,7 @@ test('a group with `models` may use only these, whatever groups the models name'
   expect((await ask(gateway.url, FILE_KEY, 'costly-1')).status).toBe(403)
 })
 
-test('the charge is the cost times the factor of the first group; without a price there is none', async () => {
+test('the charge is the cost times the factor of the first group, and missing without a price', async () => {
   const plain = await rowOf(await ask(gateway.url, FILE_KEY))
   expect(plain.cost).toBe(plain.input * 1_000 + plain.output * 5_000)
   expect(plain.charge).toBe(plain.cost)
@@ -106,7 +106,7 @@ test('the charge is the cost times the factor of the first group; without a pric
   expect([free.cost, free.charge]).toEqual([null, null])
 })
 
-test('an upstream pays its part of the prices of the catalogue', async () => {
+test("the cost at an upstream with `times` is that part of the catalogue's price", async () => {
   const whole = await rowOf(await ask(gateway.url, FILE_KEY, 'listed'))
   const part = await rowOf(await ask(gateway.url, await make('staff', { groups: ['staff'] }), 'costly-1'))
   expect(whole.cost).toBeGreaterThan(0)
@@ -114,7 +114,7 @@ test('an upstream pays its part of the prices of the catalogue', async () => {
   expect(part.cost).toBe((whole.cost as number) / 2)
 })
 
-test('the limits of each key of a group hold for keys of the store, for each of its own', async () => {
+test('`key_limits` of a group limit each key of the store separately', async () => {
   const [one, other] = [await make('one', { groups: ['students'] }), await make('other', { groups: ['students'] })]
   const statuses: number[] = []
   for (let count = 0; count < 4; count++) statuses.push((await ask(gateway.url, one)).status)
@@ -141,7 +141,7 @@ describe('sluice cost', () => {
     return { out, row }
   }
 
-  test('explains a bill term by term, with the line of each price and every factor', async () => {
+  test('explains a charge term by term, with the line of each price and factor', async () => {
     const { out, row } = await told(await make('explained', { groups: ['staff'] }), 'costly-1')
     // It says nothing, and so has no tokens of output.
     const [head, input, upstream, cost, charge, ...more] = out.split('\n')
@@ -153,7 +153,7 @@ describe('sluice cost', () => {
     expect(more).toEqual([])
   })
 
-  test('shows the region that multiplies a cost, and costs besides tokens', async () => {
+  test('shows the factor of a region, and costs besides tokens', async () => {
     const { out, row } = await told(FILE_KEY, 'regional')
     expect(out).toMatch(/^ {2}request +1 × 0\.5 USD each × 0\.5 = 0\.25 USD {2}\(models\/own\.yaml:6\)$/m)
     expect(out).toMatch(/^ +× 1\.1 of the region eu {2}\(models\/own\.yaml:6\)$/m)

@@ -32,7 +32,7 @@ onEachEngine(make => {
   const open = async (): Promise<Store> => openStore({ at: await make(), mayMigrate: true })
   const row = (store: Store, id: string) => store.db.selectFrom('kept').selectAll().where('id', '=', id).executeTakeFirst()
 
-  test('a conversation has the requests and answers up to an answer, for its owner only', async () => {
+  test('a conversation has the requests and answers up to an answer, and only its owner can read it', async () => {
     const store = await open()
     for (const [id, previous] of [
       ['a', null],
@@ -74,7 +74,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('a continued answer is kept longer, any other expires', async () => {
+  test('a continued answer is kept longer, and others expire', async () => {
     const store = await open()
     const at = Date.now()
     await keep(store, options, turn('old', null))
@@ -96,7 +96,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('where all together take too much, the oldest go first', async () => {
+  test('the oldest answers are deleted first when all together are too large', async () => {
     const store = await open()
     for (let index = 0; index < 60; index++) await keep(store, options, turn(`r${index}`, null))
     await store.db.updateTable('kept').set({ created_at: 1 }).where('id', '<', 'r5').execute()
@@ -108,7 +108,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test("the store's content can be opened only with the key", async () => {
+  test('the content of the store can be opened only with the key', async () => {
     const store = await open()
     await keep(store, options, turn('a', null, { items: [], answer: '{"said":"a word that is sought"}' }))
     expect(JSON.stringify(await row(store, 'a'))).not.toContain('sought')
@@ -123,7 +123,7 @@ onEachEngine(make => {
   })
 })
 
-test('a generated key is readable for its user only, and is reused', () => {
+test('only its user can read a generated key, which is reused', () => {
   const file = join(folder, 'kept.key')
   const sealed = createSeal(undefined, file).close('x', 'me')
   expect(statSync(file).mode & 0o777).toBe(0o600)

@@ -23,7 +23,7 @@ const make = async (name: string, fields: Record<string, unknown> = {}): Promise
 const messageOf = async (response: Response): Promise<string> => ((await response.json()) as { error: { message: string } }).error.message
 
 describe('a key', () => {
-  test('is made by the command on a machine where nothing was set up, shown once, and lets its caller in', async () => {
+  test('is made by the command without any setup, is shown once, and is accepted', async () => {
     const made = await gateway.command('keys', 'create', 'demo', '--team', 'red')
     expect(made.err).toBe('')
     expect(made.out).toMatch(/^sk-slc_[0-9A-Za-z]{50}$/)
@@ -46,11 +46,11 @@ describe('a key', () => {
     expect(gateway.log.join('\n')).not.toContain(secret.slice(19, 51))
   })
 
-  test('of the file stays valid beside those of the store', async () => {
+  test('of gateway.yaml stays valid beside those of the store', async () => {
     expect((await ask(gateway.url, FILE_KEY)).status).toBe(200)
   })
 
-  test('that is invalid is 401, mistyped or not', async () => {
+  test('that is invalid gets 401, whatever is wrong with it', async () => {
     const secret = await make('typed')
     for (const wrong of [
       `${secret.slice(0, -1)}${secret.endsWith('a') ? 'b' : 'a'}`,
@@ -67,7 +67,7 @@ describe('a key', () => {
     expect((await ask(gateway.url, imported)).status).toBe(200)
   })
 
-  test('may what its groups, models, routes and addresses say', async () => {
+  test('may use only its groups, models, routes and addresses', async () => {
     const models = await make('by-model', { models: ['sim-2*'] })
     expect((await ask(gateway.url, models)).status).toBe(403)
     expect((await ask(gateway.url, models, 'sim-20-20ms')).status).toBe(200)
@@ -84,7 +84,7 @@ describe('a key', () => {
     expect((await ask(gateway.url, await make('expired', { expires_at: Date.now() - 1 }))).status).toBe(403)
   })
 
-  test('changes at once, and not where another change came first', async () => {
+  test('changes at once, unless another change came first', async () => {
     const secret = await make('changing')
     expect((await ask(gateway.url, secret)).status).toBe(200)
     expect((await gateway.command('keys', 'set', 'changing', '--disable')).code).toBe(0)
@@ -97,7 +97,7 @@ describe('a key', () => {
     expect((await ask(gateway.url, secret)).status).toBe(200)
   })
 
-  test('is rotated with a grace', async () => {
+  test('is rotated with a grace period', async () => {
     const old = await make('turning')
     expect((await ask(gateway.url, old)).status).toBe(200)
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys/turning/rotate', { grace_ms: 700 })
@@ -108,7 +108,7 @@ describe('a key', () => {
     expect((await ask(gateway.url, body.secret)).status).toBe(200)
   })
 
-  test('that is revoked is refused at once, and with --now its streams end with an error of their dialect', async () => {
+  test('that is revoked is refused at once, and with --now its streams end with the error of their dialect', async () => {
     const [kept, ended] = [await make('kept'), await make('ended')]
     // The second one is longer than two commands take on a busy machine.
     const streams = await Promise.all([
@@ -126,7 +126,7 @@ describe('a key', () => {
   })
 })
 
-test('has limits of its own, which change at once and count in the place of `key_limits`', async () => {
+test('a key may have its own limits, which replace `key_limits` and change at once', async () => {
   const limited = await stage.start({ key_limits: { requests: '100/1h' } })
   const made = await limited.command('keys', 'create', 'limited', '--limit', 'requests:2/1h', 'in_flight:4')
   expect(made.err).toBe('')
@@ -148,7 +148,7 @@ test('has limits of its own, which change at once and count in the place of `key
   await limited.stop()
 })
 
-test('counts in the limits of its groups', async () => {
+test('a key counts in the limits of its groups', async () => {
   const limited = await stage.start({ groups: { few: { limits: { requests: '2/1h' } } } })
   const { body } = await limited.admin<{ secret: string }>('POST', '/keys', { name: 'one-of-few', groups: ['default', 'few'] })
   const statuses: number[] = []
@@ -158,7 +158,7 @@ test('counts in the limits of its groups', async () => {
   await limited.stop()
 })
 
-test('when a key was last used is known a little later', async () => {
+test('the store knows a little later when a key was last used', async () => {
   const before = Date.now()
   await ask(gateway.url, await make('used'))
   const shown = async (): Promise<number | null> =>
@@ -166,7 +166,7 @@ test('when a key was last used is known a little later', async () => {
   expect(await until(shown, at => at !== null)).toBeGreaterThanOrEqual(before)
 })
 
-test('keys of other gateways are taken from their dumps', async () => {
+test('keys of other gateways are imported from their dumps', async () => {
   const [first, second, third] = ['sk-litellm-key-0001', 'n'.repeat(48), 'sk-own-0003']
   const sha256 = createHash('sha256').update(first).digest('hex')
   const dumps: [string, string][] = [

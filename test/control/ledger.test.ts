@@ -49,6 +49,7 @@ function record(at: number, more: Partial<ExchangeRecord> = {}): ExchangeRecord 
     status: 200,
     ended: 0,
     isStream: false,
+    isEstimated: false,
     input: 10,
     output: 5,
     attempts: 1,
@@ -64,7 +65,7 @@ const price = (one: ExchangeRecord) => (one.model === 'm1' ? { cost: 1_000, char
 const add = async (store: Store, records: ExchangeRecord[], part = 0) => writeEntries(store, await rowsOf(records, store, price), part, [])
 
 onEachEngine(make => {
-  test('what comes twice is counted once, in every rollup', async () => {
+  test('a record that comes twice is counted once in every rollup', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const now = Date.parse('2026-11-22T10:30:00Z')
     const records = Array.from({ length: 500 }, (_, index) =>
@@ -96,7 +97,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('a price that is not there is null and never 0', async () => {
+  test('the cost is null without a price, and never 0', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const [priced, without, refused] = [
       record(1_795_000_000_000),
@@ -119,7 +120,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('rollups and rows tell the same of the same question', async () => {
+  test('rollups and rows give the same answer to the same query', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const day = Date.parse('2026-10-20T00:00:00Z')
     await add(
@@ -152,7 +153,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('rows are found page by page, and exported whole', async () => {
+  test('rows are listed page by page, and exported completely', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const begin = Date.parse('2026-11-21T23:59:00Z')
     const records = Array.from({ length: 2_500 }, (_, index) =>
@@ -198,7 +199,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('costs by day have the columns of FOCUS, also where rows have been deleted', async () => {
+  test('costs by day have the columns of FOCUS, even after rows were deleted', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const day = Date.parse('2026-10-31T12:00:00Z')
     await add(store, [
@@ -256,7 +257,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('every meter has its place, and what a price depended on', async () => {
+  test('a row keeps every meter and every fact that a price depends on', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const at = Date.now()
     const meters = {
@@ -297,7 +298,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('rollups are the sums of their rows, group by group, whoever wrote them and however often', async () => {
+  test('rollups are the sums of their rows in each group, whoever wrote the rows and however often', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const begin = Date.parse('2026-11-20T22:00:00Z')
     const one = fc.record({
@@ -315,7 +316,7 @@ onEachEngine(make => {
     await fc.assert(
       fc.asyncProperty(batches, async drawn => {
         for (const [part, exchanges] of drawn) {
-          const records = exchanges.map(({ at, user, ...more }) => record(at, { ...more, words: { endUser: user } }))
+          const records = exchanges.map(({ at, user, ...more }) => record(at, { ...more, endUser: user }))
           await add(store, records, part)
           await add(store, records, part + 1)
         }
@@ -342,7 +343,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('a store of every earlier version is brought up to date, and what it had counted stays', async () => {
+  test('a store of any earlier version is migrated, and keeps its counts', async () => {
     const day = Math.floor(Date.now() / DAY) - 3
     const engineAt = (at: string): Engine => (at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at))
     const newest = engineAt(await make())
@@ -404,7 +405,7 @@ onEachEngine(make => {
     }
   })
 
-  test('usage by tags has what was counted before it had a rollup', async () => {
+  test('usage by tags includes what was counted before its rollup existed', async () => {
     const at = await make()
     const engine = at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at)
     expect((await migratorOf(engine).migrateTo('0009-hour-model')).error).toBeUndefined()

@@ -81,7 +81,7 @@ const METRICS: Readonly<Record<string, string[]>> = {
   sluice_config_reloads_total: ['outcome'],
 }
 
-test('queues, silences and the own time of exchanges are measured', async () => {
+test("metrics measure queues, gaps in streams, and the gateway's own time", async () => {
   const streams = await Promise.all([1, 2].map(() => ask(gateway.url, FILE_KEY, 'slow', { stream: true })))
   await untilIs('sluice_target_in_flight{target="narrow/sim-80-20ms"}', 1)
   for (const stream of streams) await stream.text()
@@ -115,13 +115,13 @@ test('refusals are counted by their reason, and dropped fields by their name', a
   expect(await page()).not.toContain('made_up')
 })
 
-test('an ejected target is down, others are up', async () => {
+test('metrics show an ejected target as down, and others as up', async () => {
   expect((await ask(gateway.url, FILE_KEY, 'broken')).status).not.toBe(200)
   await untilIs('sluice_target_up{target="bad/sim-error-500"}', 0)
   expect(figureOf(await page(), 'sluice_target_up{target="narrow/sim-80-20ms"}')).toBe(1)
 })
 
-test('changes of the configuration are counted by their outcome', async () => {
+test('metrics count reloads of the configuration by outcome', async () => {
   const file = join(gateway.folder, 'gateway.yaml')
   const good = readFileSync(file, 'utf8')
   writeFileSync(file, good.replace('max_requests: 1', 'max_requests: many'))
@@ -135,7 +135,7 @@ test('changes of the configuration are counted by their outcome', async () => {
   expect(JSON.parse((await until(told, line => line !== undefined)) ?? '{}')).toMatchObject({ settings: ['ledger', 'kept'] })
 })
 
-test('every metric of the list is there, with its labels and no others', async () => {
+test('every metric of the list exists, with exactly its labels', async () => {
   expect((await ask(gateway.url, FILE_KEY, 'sim', { max_tokens: 9 })).status).toBe(200)
   await untilIs('sluice_attempts_total{target="up/sim",outcome="ok"}', 1)
   const found: Record<string, Set<string>> = {}

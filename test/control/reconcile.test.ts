@@ -33,6 +33,7 @@ function exchange(day: number, target: string, cost: number): ExchangeRecord {
     status: 200,
     ended: 0,
     isStream: false,
+    isEstimated: false,
     input: 1_000,
     output: 100,
     cached: 400,
@@ -97,8 +98,8 @@ onEachEngine((make, kind) => {
     return gateway.command('ledger', 'reconcile', name, ...words)
   }
 
-  describe('what providers export', () => {
-    test('agrees: costs of OpenAI as JSON and CSV, dated names and line items of one model together', async () => {
+  describe('the export of a provider', () => {
+    test('agrees with the ledger: costs of OpenAI as JSON and CSV, with dated names and line items of one model added up', async () => {
       const json = page([
         bucket(0, [spent(1.2, 'gpt-5-nano-2025-08-07, input_tokens'), spent(1.8, 'gpt-5-nano-2025-08-07, output_tokens')]),
         bucket(1, [spent(4.004, 'gpt-5-nano, output_tokens')]),
@@ -118,7 +119,7 @@ onEachEngine((make, kind) => {
       expect(await reconcile('costs.csv', csv)).toMatchObject({ code: 0, err: '' })
     })
 
-    test('agrees: costs of Anthropic in cents as JSON, and by names for people as CSV', async () => {
+    test('agrees with the ledger: costs of Anthropic in cents as JSON, and with display names as CSV', async () => {
       const tokens = (amount: string): object => ({ amount, currency: 'USD', cost_type: 'tokens', model: 'claude-haiku-4-5-20251001' })
       const json = page([reported(0, [tokens('100.5'), tokens('199.5')]), reported(1, [tokens('500')])])
       expect(await reconcile('report.json', json)).toMatchObject({ code: 0, err: '' })
@@ -131,7 +132,7 @@ onEachEngine((make, kind) => {
       expect(await reconcile('console.csv', csv)).toMatchObject({ code: 0, err: '' })
     })
 
-    test('differs: another price, a model that is billed and not known, one that is known and not billed', async () => {
+    test('differs from the ledger: another price, a billed model that is unknown, a known model that is not billed', async () => {
       const json = page([
         bucket(0, [spent(3.3, 'gpt-5-nano, input_tokens'), spent(0.5, 'code interpreter sessions'), spent(0.002, 'rounding')]),
         bucket(1, [spent(0.4, 'gpt-6, output')]),
@@ -153,7 +154,7 @@ onEachEngine((make, kind) => {
       expect(differences[1]).toMatchObject({ model: 'gpt-5-nano', figure: 'cost', provider: 3.3, ledger: 3 })
     })
 
-    test('tokens and requests where usage is exported; other upstreams where they are named', async () => {
+    test('is compared by tokens and requests if it has usage, and with the upstreams that are named', async () => {
       const used = (input_tokens: number): object => ({
         object: 'organization.usage.completions.result',
         input_tokens,
@@ -170,7 +171,7 @@ onEachEngine((make, kind) => {
     })
 
     // Nothing of it is the store's.
-    test.skipIf(kind === 'postgres')('is refused in a sentence where it cannot be compared', async () => {
+    test.skipIf(kind === 'postgres')('is refused with a reason if it cannot be compared', async () => {
       for (const [text, said] of [
         ['{"data":[{"some":"thing"}]}', /is not a known export/],
         ['{"data":', /neither JSON nor CSV/],

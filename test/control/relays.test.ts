@@ -34,7 +34,7 @@ interface Row {
   status: number
 }
 
-test('a budget pays for requests until it is spent; refused requests cost nothing', async () => {
+test('a budget pays for requests until it is spent, and refused requests cost nothing', async () => {
   expect((await ask('sim', FILE_KEY, 'nobody-has-it')).status).toBe(404)
   expect([(await ask('sim')).status, (await ask('sim')).status]).toEqual([200, 200])
   const spent = await ask('sim')

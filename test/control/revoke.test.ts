@@ -72,7 +72,7 @@ async function measure(name: string, instances: readonly Instance[], key: string
 const secretOf = async (instance: Instance, name: string): Promise<string> =>
   (await instance.admin<{ secret: string }>('POST', '/keys', { name })).body.secret
 
-test('on SQLite, with two workers: nothing is accepted that begins a moment later', async () => {
+test('two workers on SQLite refuse a revoked key within a second', async () => {
   const gateway = await stage.start({ workers: 2 })
   const last = await measure('SQLite, 2 workers', [gateway], await secretOf(gateway, 'a'), async () => {
     expect((await gateway.admin('POST', '/keys/a/revoke', {})).status).toBe(200)
@@ -89,7 +89,7 @@ onPostgres('on Postgres, with two instances', postgres => {
     instances = [await stage.start({ store: url }), await stage.start({ store: url })]
   })
 
-  test('the other instance is notified', async () => {
+  test('the other instance is notified of a revocation', async () => {
     const [first] = instances as [Instance]
     const last = await measure('Postgres, 2 instances', instances, await secretOf(first, 'b'), async () => {
       await first.admin('POST', '/keys/b/revoke', {})
@@ -97,7 +97,7 @@ onPostgres('on Postgres, with two instances', postgres => {
     expect(last).toBeLessThan(1_000)
   })
 
-  test('and finds out by polling, without a notification', async () => {
+  test('the other instance finds a revocation by polling, without a notification', async () => {
     const [first] = instances as [Instance]
     const secret = await secretOf(first, 'c')
     const client = new pg.Client({ connectionString: url })

@@ -58,7 +58,7 @@ test('the first start logs one link, which creates an owner once', async () => {
   expect(lineWith(gateway, '"link"')).toEqual({})
 })
 
-describe('a role that is bound', () => {
+describe('a role that is bound to teams or keys', () => {
   const tokens: Record<string, string> = {}
   const secrets: Record<string, string> = {}
   beforeAll(async () => {
@@ -84,7 +84,7 @@ describe('a role that is bound', () => {
   const names = async (role: string, path = '/keys'): Promise<string[]> =>
     (await call<{ keys: { name: string }[] }>('GET', path, tokens[role])).body.keys.map(({ name }) => name).sort()
 
-  test('must name its teams or keys; another must not', async () => {
+  test('must name its teams or keys, and other roles must not', async () => {
     for (const [role, bound] of [
       ['manager', {}],
       ['manager', { keys: ['red-1'] }],
@@ -96,7 +96,7 @@ describe('a role that is bound', () => {
     }
   })
 
-  test('sees and changes only its own', async () => {
+  test('sees and changes only its own keys', async () => {
     expect(await names('owner')).toEqual(['blue-1', 'free', 'red-1', 'red-2'])
     expect(await names('manager')).toEqual(['red-1', 'red-2'])
     expect(await names('member')).toEqual(['blue-1', 'red-1'])
@@ -119,7 +119,7 @@ describe('a role that is bound', () => {
     expect((await call('POST', '/keys', tokens.member, { name: 'mine' })).status).toBe(403)
   })
 
-  test('counts only its own', async () => {
+  test('sees the usage of only its own keys', async () => {
     const keys = async (role: string, path: string): Promise<string[]> =>
       (await call<{ rows: { key: string }[] }>('GET', path, tokens[role])).body.rows.map(({ key }) => key).sort()
     expect(await keys('manager', '/usage?by=key')).toEqual(['red-1', 'red-2'])
@@ -135,7 +135,7 @@ describe('a role that is bound', () => {
     expect((await call('GET', `/exchanges/${blue}`, tokens.manager)).status).toBe(404)
   })
 
-  test('may nothing else: every operation as every role', async () => {
+  test('may use no operation but its own', async () => {
     const { body } = await gateway.admin<{ paths: Record<string, Record<string, { operationId: string }>> }>('GET', '/openapi.json')
     for (const role of Object.keys(tokens)) {
       const may = (await call<{ operations: string[] }>('GET', '/whoami', tokens[role])).body.operations
@@ -158,7 +158,7 @@ describe('a role that is bound', () => {
   })
 })
 
-test('a write that is sent twice with an Idempotency-Key is done once', async () => {
+test('a write that is sent twice with one Idempotency-Key is done once', async () => {
   const { body: token } = await gateway.admin<{ secret: string }>('POST', '/tokens', { name: 'ci', role: 'admin' })
   const send = (name: string, key = 'one'): Promise<Told<{ secret: string; code?: string }>> =>
     call('POST', '/keys', token.secret, { name }, { 'idempotency-key': key })

@@ -27,11 +27,22 @@ const log = pino({ level: 'silent' })
 
 /** As many records, the first of them at a time. */
 function recordsFrom(time: number, count: number): ExchangeRecord[] {
-  const known = { status: 200, ended: 0, isStream: false, attempts: 1, total: 12, bytesIn: 100, bytesOut: 200, key: 'k1', model: 'm1' }
+  const known = {
+    status: 200,
+    ended: 0,
+    isStream: false,
+    isEstimated: false,
+    attempts: 1,
+    total: 12,
+    bytesIn: 100,
+    bytesOut: 200,
+    key: 'k1',
+    model: 'm1',
+  }
   return Array.from({ length: count }, (_, index) => ({ ...known, id: idAt(time + index), at: time + index }))
 }
 
-onPostgres('Postgres that is slow', postgres => {
+onPostgres('a slow Postgres', postgres => {
   test('does not delay the acknowledgement of records, and each is counted once', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
     const spool = openSpool(join(folder, 'spool.sqlite'))
@@ -74,7 +85,7 @@ onPostgres('Postgres that is slow', postgres => {
   })
 })
 
-test('exchanges under way that are reported before the store is open are noted when it is, unless they have ended', async () => {
+test('running exchanges that are reported before the store is open are recorded when it opens, unless they have ended', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
   const spool = openSpool(join(folder, 'spool.sqlite'))
   const keeper = new Keeper({ at: join(folder, 'store.sqlite'), mayMigrate: true }, log, async () => undefined)

@@ -27,18 +27,18 @@ function folderWith(store: string, prepare: (folder: string) => void): string {
 test.each([
   ['a folder below a file', '{ folder: gateway.yaml/data }', (): void => undefined, /data cannot be made: ENOTDIR/],
   [
-    'a file that is no database',
+    'a file that is not a database',
     'sqlite',
     (folder: string) => put(folder, 'not a database'.repeat(99)),
     /sluice\.sqlite is not an SQLite database/,
   ],
   [
-    'a folder in the place of the file',
+    'a folder with the name of the file',
     'sqlite',
     (folder: string) => mkdirSync(join(folder, 'data/sluice.sqlite'), { recursive: true }),
     /sluice\.sqlite is not an SQLite database/,
   ],
-])('%s', async (_name, store, prepare, sentence) => {
+])('a start ends with a sentence if the store is %s', async (_name, store, prepare, sentence) => {
   for (const workers of ['1', '2']) {
     const { code, out, err } = await sluice(['start', '--workers', workers], folderWith(store, prepare))
     expect([code, out]).toEqual([1, ''])

@@ -14,7 +14,7 @@ const { spentOf } = (await import(built('control/budgets/accounts.js'))) as type
 const { createNames } = (await import(built('control/store/names.js'))) as typeof NamesModule
 
 onEachEngine((make, kind) => {
-  test('the schema is made once, and is there the next time', async () => {
+  test('the schema is made once, and reused at the next start', async () => {
     const at = await make()
     await expect(openStore({ at, mayMigrate: false })).rejects.toThrow('run `sluice store migrate`')
     const made = await openStore({ at, mayMigrate: true })
@@ -25,7 +25,7 @@ onEachEngine((make, kind) => {
     await again.close()
   })
 
-  test('a schema of a later version is refused in a sentence', async () => {
+  test('a schema of a later version is refused with a reason', async () => {
     const at = await make()
     const made = await openStore({ at, mayMigrate: true })
     await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01')`.execute(made.db)
@@ -33,7 +33,7 @@ onEachEngine((make, kind) => {
     await expect(openStore({ at, mayMigrate: true })).rejects.toThrow('newer than this version of Sluice knows (9999-later)')
   })
 
-  test('a name has one id, whoever asks for it first', async () => {
+  test('a name has one id, whichever process asks first', async () => {
     const at = await make()
     // A file of SQLite has one process; of Postgres any number may come at once.
     const open = () => openStore({ at, mayMigrate: true })
@@ -48,7 +48,7 @@ onEachEngine((make, kind) => {
     await Promise.all(stores.map(store => store.close()))
   })
 
-  test('a name keeps its id, although more are in use than are cached', async () => {
+  test('a name keeps its id even if more names are in use than are cached', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const names = createNames(store, 10)
     const words = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `s${from + index}`)
@@ -61,7 +61,7 @@ onEachEngine((make, kind) => {
     await store.close()
   })
 
-  test('old days go as a whole, young ones stay', async () => {
+  test('old days are dropped whole, and young ones stay', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const now = Date.parse('2026-11-22T10:00:00Z')
     const times = [now - 40 * 86_400_000, now - 31 * 86_400_000, now - 3_600_000, now]
@@ -80,7 +80,7 @@ onEachEngine((make, kind) => {
     await store.close()
   })
 
-  test(`${kind}: whole numbers come back as numbers`, async () => {
+  test(`${kind} returns whole numbers as numbers`, async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     const { rows } = await sql<{
       sum: number
@@ -90,7 +90,7 @@ onEachEngine((make, kind) => {
     await store.close()
   })
 
-  test('the spending of accounts lists the used ones', async () => {
+  test('spentOf lists the accounts that were used', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     for (const [id, spent] of [
       ['key:a/day@2026-11-22T00:00Z', 5_000_000_000_000],

@@ -30,7 +30,7 @@ onEachEngine((make, kind) => {
     (await gateway.admin<{ secret: string }>('POST', '/keys', { name, team })).body.secret
   const statusOf = async (key: string): Promise<number> => (await ask(gateway.url, key, 'sim', { max_tokens: 10 })).status
 
-  test('a team shares limits and budgets; changes apply at once and are in the audit log', async () => {
+  test('the keys of a team share limits and budgets, whose changes apply at once and are in the audit log', async () => {
     const [first, second] = [await keyOf('first', 'red'), await keyOf('second', 'red')]
     expect([await statusOf(first), await statusOf(second)]).toEqual([200, 200])
     const { code, out, err } = await gateway.command(
@@ -68,7 +68,7 @@ onEachEngine((make, kind) => {
     expect((await gateway.admin<{ broken: number | null }>('GET', '/audit/verify')).body.broken).toBeNull()
   })
 
-  test('the keys of a disabled team are refused, and come back with it', async () => {
+  test('the keys of a disabled team are refused until it is enabled', async () => {
     const key = await keyOf('blue', 'blue')
     expect((await gateway.admin('POST', '/teams', { name: 'blue' })).status).toBe(201)
     expect(await statusOf(key)).toBe(200)
@@ -89,7 +89,7 @@ onEachEngine((make, kind) => {
     expect(await statusOf(key)).toBe(429)
   })
 
-  test('changes that cannot be are refused, lost updates among them', async () => {
+  test('invalid changes and lost updates are refused', async () => {
     expect((await gateway.admin('POST', '/teams', { name: 'red' })).status).toBe(409)
     expect((await gateway.admin('PATCH', '/teams/nobody', { note: 'x' })).status).toBe(404)
     expect((await gateway.admin('PATCH', '/teams/red', { limits: { requests: ['3/1h', '4/1h'] } })).status).toBe(422)

@@ -18,7 +18,7 @@ const { readProject } = (await import(built('codegen/read/project.js'))) as type
 const project = readProject([root])
 const plan = await loadPlan(undefined)
 
-test('the data that the cases are about is read without findings', () => {
+test('the built-in data is read without findings', () => {
   expect(print(project.findings)).toBe('')
   expect(project.mappings.size).toBeGreaterThan(0)
   expect(Object.keys(plan.mappings).sort()).toEqual([...project.mappings.keys()].sort())
@@ -36,7 +36,7 @@ for (const [pair, compiled] of Object.entries(plan.mappings)) {
       test(`${place} ${name}${mark}`, () => expect(print(findings)).toBe(''))
     }
 
-    test('its cases fire every step of its stream, and are about all that it says', () => expect(print(result.findings)).toBe(''))
+    test('its cases fire every step of its stream and cover every part', () => expect(print(result.findings)).toBe(''))
   })
 }
 

@@ -33,7 +33,7 @@ async function called(part: (typeof parts)[number], name: string, ...values: unk
   return given === undefined ? undefined : JSON.parse(JSON.stringify(given))
 }
 
-/** Numbers at all places where a provider's schema of answers may have some, and one that is no number. */
+/** Usage in the form of each provider, and with a value that is no number. */
 const COUNTS = [
   {},
   { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12, prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 1 } },
@@ -47,7 +47,7 @@ const COUNTS = [
 
 describe('a half of a dialect', () => {
   for (const part of having('read_stop')) {
-    test(`${part.name} reads why an answer ended in the words that are known`, async () => {
+    test(`${part.name} reads stop reasons into known terms`, async () => {
       const read = Object.values(part.data.tables?.read_stops ?? {})
       expect(read.length).toBeGreaterThan(2)
       expect(read.filter(word => !stops.includes(String(word)))).toEqual([])
@@ -57,7 +57,7 @@ describe('a half of a dialect', () => {
   }
 
   for (const part of having('write_stop')) {
-    test(`${part.name} writes each of them`, async () => {
+    test(`${part.name} writes every known stop reason`, async () => {
       expect(Object.keys(part.data.tables?.write_stops ?? {}).sort()).toEqual(stops)
       for (const stop of stops) expect(await called(part, 'write_stop', stop)).toBeTruthy()
     })
@@ -137,7 +137,7 @@ describe('a half of a dialect', () => {
   }
 
   for (const part of having('proof_of')) {
-    test(`${part.name} gives each provider its own proofs back, and no other's`, async () => {
+    test(`${part.name} returns a proof only to the provider that made it`, async () => {
       const isProof = ajv.getSchema('conversation#/$defs/proof')
       for (const block of [
         { type: 'thinking', thinking: 'Why?', signature: 'c2lnbmF0dXJl' },
@@ -162,7 +162,7 @@ describe('a half of a dialect', () => {
   }
 
   for (const part of having('read_usage')) {
-    test(`${part.name} reads tokens in the words that are known`, async () => {
+    test(`${part.name} reads usage into known terms`, async () => {
       const isUsage = ajv.getSchema('conversation#/$defs/usage')
       for (const counts of COUNTS) {
         expect(isUsage?.(await called(part, 'read_usage', counts)), ajv.errorsText(isUsage?.errors)).toBe(true)
@@ -171,7 +171,7 @@ describe('a half of a dialect', () => {
   }
 
   for (const part of having('write_usage')) {
-    test(`${part.name} writes tokens, whatever is absent of them`, async () => {
+    test(`${part.name} writes usage, also if some counts are absent`, async () => {
       for (const usage of [
         { input: 7, output: 5, cached: 0 },
         { input: 7, output: 5, cached: 3, written: 1, reasoning: 2, total: 12, audio_input: 1, audio_output: 1 },

@@ -16,7 +16,7 @@ const { generate } = (await import(built('codegen/compile.js'))) as typeof Gener
 const { printRules } = (await import(built('codegen/print/rules-md.js'))) as typeof RulesModule
 const { printPages } = (await import(built('codegen/print/pages.js'))) as typeof PagesModule
 
-test('the pages of docs/reference are fresh, and none is left over', () => {
+test('the pages of docs/reference are up to date, and there are no others', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const pages = printPages(generate([root], folder))
   rmSync(folder, { recursive: true })
@@ -26,7 +26,7 @@ test('the pages of docs/reference are fresh, and none is left over', () => {
   for (const [name, text] of pages) expect(readFileSync(join(reference, name), 'utf8'), name).toBe(text)
 })
 
-test('the pages of docs/rules are fresh, and none is left over', () => {
+test('the pages of docs/rules are up to date, and there are no others', () => {
   const pages = printRules()
   const folder = join(root, 'docs', 'rules')
   const there = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.md'))
@@ -34,7 +34,7 @@ test('the pages of docs/rules are fresh, and none is left over', () => {
   for (const [name, text] of pages) expect(readFileSync(join(folder, name), 'utf8'), name).toBe(text)
 })
 
-test('the page of the commands is what the commands say', () => {
+test('docs/reference/cli.md is what `sluice reference` prints', () => {
   const printed = execFileSync(process.execPath, [join(root, 'dist/cli/main.js'), 'reference'], { encoding: 'utf8' })
   expect(readFileSync(join(root, 'docs/reference/cli.md'), 'utf8')).toBe(printed)
 })

@@ -135,7 +135,7 @@ const CHAT: [model: string, says: Body, sent: Body, dropped: string[]][] = [
 ]
 
 describe('chat', () => {
-  test.each(CHAT)('%s gets %j', async (model, says, sent, dropped) => {
+  test.each(CHAT)('%s gets only what it accepts of %j', async (model, says, sent, dropped) => {
     const seen = await ask('/v1/chat/completions', { model, messages, ...says })
     expect(seen).toMatchObject({ status: 200, path: '/v1/chat/completions' })
     expect(seen.sent).toEqual({ messages, ...sent })
@@ -149,7 +149,7 @@ describe('chat', () => {
     expect((await ask('/v1/chat/completions', { model: 'gpt-5-mini', messages, max_tokens: 5 }, strict)).status).toBe(200)
   })
 
-  test('a long request passes with the bytes of its prompt', async () => {
+  test('a long request keeps the bytes of its prompt', async () => {
     const long = [{ role: 'user', content: 'ä'.repeat(100_000) }]
     const seen = await ask('/v1/chat/completions', { model: 'gpt-5-mini', messages: long, temperature: 0.2, max_tokens: 5 })
     expect(seen.sent).toEqual({ messages: long, max_completion_tokens: 5 })
@@ -170,14 +170,14 @@ const DIALECTS: [model: string, says: Body, path: string][] = [
 ]
 
 describe('the dialect is chosen by the request', () => {
-  test.each(DIALECTS)('of %s, chat, %j', async (model, says, path) => {
+  test.each(DIALECTS)('for chat requests to %s with %j', async (model, says, path) => {
     const seen = await ask('/v1/chat/completions', { model, messages, ...says })
     expect(seen).toMatchObject({ status: 200, path })
     expect(seen.answer).toHaveProperty('choices')
     if (path === '/v1/responses') expect(seen.sent).not.toHaveProperty('temperature')
   })
 
-  test('of messages and generate clients, too', async () => {
+  test('for requests of messages and generate', async () => {
     const anthropic = { model: 'gpt-5.6-sol', max_tokens: 100, messages, tools: [{ name: 'look', input_schema: { type: 'object' } }] }
     expect(await ask('/v1/messages', anthropic)).toMatchObject({ status: 200, path: '/v1/responses' })
     const gemini = { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }], tools: [{ functionDeclarations: [{ name: 'look' }] }] }
@@ -312,8 +312,8 @@ const WISHES: Record<string, { path(model: string): string; body(model: string):
 }
 
 for (const [dialect, { path, body, wishes }] of Object.entries(WISHES)) {
-  describe(`${dialect} clients are answered by each`, () => {
-    test.each(Object.keys({ ...MODELS, ...OTHERS }))('%s', async model => {
+  describe(`a request of ${dialect}`, () => {
+    test.each(Object.keys({ ...MODELS, ...OTHERS }))('is answered by %s, or refused before a call', async model => {
       const failed: string[] = []
       for (const [wish, says] of Object.entries(wishes)) {
         const seen = await ask(path(model), { ...body(model), ...says })
@@ -340,7 +340,7 @@ const REFUSALS: [path: string, model: string, says: Body, param: string][] = [
   ['/v1/messages', 'claude-sonnet-5-5', { tool_choice: { type: 'any' } }, 'tool_choice'],
 ]
 
-test.each(REFUSALS)('the simulator refuses at %s, of %s, %j', async (path, model, says, param) => {
+test.each(REFUSALS)('the simulator refuses, at %s, what %s does not accept: %j', async (path, model, says, param) => {
   const response = await fetch(simulator.url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -10,7 +10,7 @@ import { wire } from '../fixtures.js'
 const page = readFileSync(join(import.meta.dirname, '../../docs/jsonata.md'), 'utf8')
 const examples = [...page.matchAll(/```jsonata\n([\s\S]*?)\n```/g)].map(([, text]) => (text as string).split('\n---\n'))
 
-test('there are some', () => expect(examples.length).toBeGreaterThan(5))
+test('the page has examples', () => expect(examples.length).toBeGreaterThan(5))
 
 for (const [input, expression, output] of examples)
   test(`${expression}`, async () => {

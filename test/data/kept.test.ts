@@ -116,7 +116,7 @@ function plain(text: string): unknown {
 }
 
 describe.each(Object.entries(SPEAKERS))('%s', (_name, speaker) => {
-  test.each(Object.entries(speaker.types))('%s is told as it came', async (text, [type, code]) => {
+  test.each(Object.entries(speaker.types))('an error with status %s reaches the client unchanged', async (text, [type, code]) => {
     const status = Number(text)
     const body = speaker.error(type, code, status)
     const seen = await told(speaker, { status, body, headers: { 'x-should-retry': 'false', 'x-ratelimit-limit-requests': '5' } })
@@ -125,24 +125,24 @@ describe.each(Object.entries(SPEAKERS))('%s', (_name, speaker) => {
     expect(seen.headers['x-ratelimit-limit-requests']).toBeUndefined()
   })
 
-  test.each([401, 403])('%s is about the key of the gateway', async status => {
+  test.each([401, 403])('status %s means that the upstream rejected the key of the gateway', async status => {
     const seen = await told(speaker, { status, body: speaker.error('x', 'y', status), headers: { 'x-should-retry': 'true' } })
     expect(seen.status).toBe(502)
     expect(seen.body).toContain('The upstream rejected the credentials of the gateway.')
     expect(seen.headers['x-should-retry']).toBeUndefined()
   })
 
-  test('a page that is no JSON keeps its status, and the words are ours', async () => {
+  test('an error that is not JSON keeps its status and gets a message of the gateway', async () => {
     const seen = await told(speaker, { status: 503, body: '<html>' })
     expect([seen.status, seen.body.includes('The upstream answered with status 503.')]).toEqual([503, true])
   })
 
-  test('a status that is not a refusal is a failure of the upstream', async () => {
+  test('a status that is neither success nor an error is a failure of the upstream', async () => {
     expect((await told(speaker, { status: 302, headers: { location: '/' } })).status).toBe(502)
   })
 })
 
-test('in another dialect the words and the status are of that one', async () => {
+test('an error for a client of another dialect has the status and type of that dialect', async () => {
   upstream.script([{ status: 503, body: { type: 'error', error: { type: 'overloaded_error', message: 'As it was said.' } } }])
   const seen = await told(
     SPEAKERS.chat as Speaker,
@@ -184,7 +184,7 @@ describe('headers of the provider', () => {
     ['a whole answer', good],
     ['a refusal', { status: 429, body: chat.error('x', null, 429), headers }],
     ['a stream', { events: [`data: ${JSON.stringify(chunk)}`, 'data: [DONE]'], headers }],
-  ])('%s', async (name, answer) => {
+  ])('pass with %s as the upstream allows', async (name, answer) => {
     const speaker: Speaker = name === 'a stream' ? { ...chat, body: model => ({ ...(chat.body(model) as object), stream: true }) } : chat
     expect(seenOf((await told(speaker, answer)).headers)).toEqual([])
     expect(seenOf((await told(speaker, answer, 'openai-open')).headers)).toEqual([
@@ -195,7 +195,7 @@ describe('headers of the provider', () => {
     expect([seenOf(some.headers), some.status]).toEqual([['x-own', 'x-team-limit'], answer.status ?? 200])
   })
 
-  test('pass where the dialect is another, too', async () => {
+  test('pass to clients of another dialect, too', async () => {
     const seen = await told(SPEAKERS.messages as Speaker, good, 'openai-open')
     expect([seen.status, seenOf(seen.headers)]).toEqual([200, ['x-ratelimit-remaining-tokens', 'anthropic-ratelimit-requests-limit']])
   })

@@ -48,7 +48,7 @@ function isKnown(provider: string, name: string): boolean {
   return found.some(({ entry }) => entry.match.includes(name) && entry.facts.outputs !== undefined)
 }
 
-describe('names in the types of SDKs', () => {
+describe('every model name in the types of an SDK is known', () => {
   test.each(TYPES)('%s: %s, %s', (provider, file, types) => {
     const names = namesIn(file, types)
     expect(names.length).toBeGreaterThan(0)
@@ -56,7 +56,7 @@ describe('names in the types of SDKs', () => {
   })
 })
 
-test('names that providers offer', () => {
+test('every model name that a provider offers is known', () => {
   const offered = Object.values(plan.providers).flatMap(({ name: provider, models }) => models.map(name => [provider, name] as const))
   expect(offered.length).toBeGreaterThan(50)
   expect(offered.filter(([provider, name]) => !isKnown(provider, name)).map(names => names.join(' '))).toEqual([])

@@ -88,7 +88,7 @@ afterAll(async () => {
   await new Promise(done => server.close(done))
 })
 
-test('each names its source, and no two have the same environment variable', () => {
+test('each provider names its source, and no two read the same environment variable', () => {
   for (const [name, { source }] of providers) expect(source, name).toMatch(/https:\/\//)
   const variables = providers.flatMap(([, { secret_env }]) => secret_env ?? [])
   expect(new Set(variables).size).toBe(variables.length)

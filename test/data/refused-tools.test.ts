@@ -62,8 +62,8 @@ const CLIENTS: Readonly<Record<string, { own: string[]; path(model: string): str
   },
 }
 
-describe.each(Object.entries(CLIENTS))('%s', (_name, { own, path, body, tool }) => {
-  test.each(PROVIDERS.filter(provider => !own.includes(provider)))('on %s', async provider => {
+describe.each(Object.entries(CLIENTS))('a refusal of a tool of %s', (_name, { own, path, body, tool }) => {
+  test.each(PROVIDERS.filter(provider => !own.includes(provider)))('names only the tool that %s does not have', async provider => {
     const answer = await fetch(gateway.url + path(provider), {
       method: 'POST',
       headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },

@@ -31,7 +31,7 @@ describe('scenarios', () => {
   }
 })
 
-test('an event of a scenario as it is sent', () => {
+test('an event of a scenario becomes the text of a server-sent event', () => {
   expect(eventText({ id: 1 })).toBe('data: {"id":1}\n\n')
   expect(eventText({ type: 'a', b: 1 })).toBe('event: a\ndata: {"type":"a","b":1}\n\n')
   expect(eventText(': a comment')).toBe(': a comment\n\n')

@@ -54,7 +54,7 @@ type At<T, Name> = T extends unknown ? (Name extends keyof T ? Element<NonNullab
 /* A file is not looked into. */
 type Names<T> = T extends Uploadable ? never : T extends object ? (T extends (...args: never[]) => unknown ? never : string extends keyof T ? never : Extract<keyof T, string>) : never`
 
-interface Place {
+interface SchemaObject {
   /** As in `messages[].content[]`; empty for the whole. */
   path: string
   type: string
@@ -64,34 +64,34 @@ interface Place {
 type Node = ReturnType<typeof fieldsOf>[number]
 
 /** Every object of a schema, and what is known of it. Google writes each name in two ways; the SDK's is the one in camel case. */
-function placesOf(dialect: string): Place[] {
-  const places: Place[] = []
+function objectsOf(dialect: string): SchemaObject[] {
+  const objects: SchemaObject[] = []
   const visit = (path: string, type: string, members: readonly Node[]): void => {
-    places.push({ path, type, known: members.map(({ name }) => name) })
+    objects.push({ path, type, known: members.map(({ name }) => name) })
     for (const member of members)
       if (member.members.length > 0) visit(member.path, `At<${type}, ${JSON.stringify(member.name)}>`, member.members)
   }
   visit('', REQUESTS[dialect] as string, fieldsOf(project.schemas, schemaId(dialect.split(',')[0] as string, 'request')))
-  return places
+  return objects
 }
 
 /** What the SDK knows and the schema does not, as paths. */
 async function missing(dialect: string): Promise<string[]> {
-  const places = placesOf(dialect)
-  const lines = places.map(
+  const objects = objectsOf(dialect)
+  const lines = objects.map(
     ({ type, known }, index) =>
       `export const a${index}: never = null as unknown as Exclude<Names<${type}>, ${known.map(name => JSON.stringify(name)).join(' | ') || 'never'}>`,
   )
   const first = HEAD.split('\n').length + 1
   return (await compilerSays([HEAD, ...lines].join('\n'))).flatMap(({ line, text }) => {
-    const place = places[line - first]
+    const object = objects[line - first]
     const names = /Type '(.*)' is not assignable to type 'never'/.exec(text)?.[1]
-    if (place === undefined || names === undefined) throw new Error(text)
-    return [...names.matchAll(/"([^"]+)"/g)].map(([, name]) => (place.path === '' ? (name as string) : `${place.path}.${name}`))
+    if (object === undefined || names === undefined) throw new Error(text)
+    return [...names.matchAll(/"([^"]+)"/g)].map(([, name]) => (object.path === '' ? (name as string) : `${object.path}.${name}`))
   })
 }
 
-test.each(Object.keys(REQUESTS))('%s: every member that the SDK knows is named, or left out for a reason', async dialect => {
+test.each(Object.keys(REQUESTS))('%s: the schema names every member that the SDK knows, or the list says why not', async dialect => {
   const listed = listedFor(dialect)
   const own = (left[dialect] ?? []).flatMap(({ members }) => members)
   const found = await missing(dialect)

@@ -70,7 +70,7 @@ describe.each(grammars)('the spec of %s', (_name, grammar) => {
     expect(named.filter(({ schema }) => !/^[A-Z`].*\.$/s.test(String(schema.description))).map(({ name }) => name)).toEqual([])
   })
 
-  test('has defaults that are valid themselves', () => {
+  test('has valid defaults', () => {
     const bad = named.flatMap(({ name, schema }) => {
       const found = 'default' in schema ? wrong(grammar, schema, schema.default) : undefined
       return found === undefined ? [] : [`${name}: ${found}`]
@@ -78,7 +78,7 @@ describe.each(grammars)('the spec of %s', (_name, grammar) => {
     expect(bad).toEqual([])
   })
 
-  test('has a default once, and not again in its description', () => {
+  test('repeats no default in a description', () => {
     expect(
       named.filter(({ schema }) => 'default' in schema && /\bDefault\b/.test(String(schema.description))).map(({ name }) => name),
     ).toEqual([])
@@ -97,7 +97,7 @@ describe.each(grammars)('the spec of %s', (_name, grammar) => {
     expect(silent.map(({ name }) => name)).toEqual([])
   })
 
-  test('has examples, which are valid, of every value that it does not list', () => {
+  test('has valid examples of every value that it does not list', () => {
     const isListed = (schema: SpecModule.SpecSchema): boolean =>
       schema.enum !== undefined ||
       schema.const !== undefined ||
@@ -117,7 +117,7 @@ describe.each(grammars)('the spec of %s', (_name, grammar) => {
     expect(grammar.examples, 'an example of the whole').toBeDefined()
   })
 
-  test('is JSON, as editors need it', () => {
+  test('can be written as JSON, as editors need it', () => {
     expect(JSON.parse(JSON.stringify(grammar))).toEqual(grammar)
   })
 })
@@ -224,7 +224,7 @@ describe('a secret of gateway.yaml', () => {
     secrets.flatMap(({ path }) =>
       WRONG.filter(([what]) => !isHeaderName(path, what)).map(([what, value]) => [path.join('.'), what, path, value] as const),
     ),
-  )('%s is not printed where %s stands there by mistake', async (_name, _what, path, value) => {
+  )('%s is not printed if its value is %s by mistake', async (_name, _what, path, value) => {
     const file = join(folder, 'wrong.yaml')
     writeFileSync(file, dump(withValue(path, value)))
     const error = (await prepare(file).then(
@@ -237,7 +237,7 @@ describe('a secret of gateway.yaml', () => {
     expect(printed).not.toContain('93417733')
   })
 
-  test('is not printed where it is right, whether or not something else is wrong', () => {
+  test('is not printed if it is valid, with or without other errors', () => {
     const right = {
       keys: [{ name: 'a', value: CANARY }],
       seal: [`${CANARY}-${CANARY}`],

@@ -42,7 +42,7 @@ async function get<Body>(path: string, headers: Record<string, string> = {}): Pr
 
 const offered = Object.keys(MAKERS).flatMap(name => plan.providers[name]?.models ?? [])
 
-test('each model that the three offer has a price, and limits where it writes', async () => {
+test('each model that the three makers offer has a price, and limits if it writes text', async () => {
   const { data } = await get<{ data: Listed[] }>('/v1/models')
   const listed = new Map(data.map(model => [model.id, model]))
   expect(offered.filter(name => !listed.has(name))).toEqual([])
@@ -55,7 +55,7 @@ test('each model that the three offer has a price, and limits where it writes', 
   expect(withoutLimit(({ limits }) => limits.max_output)).toEqual([])
 })
 
-test('dates and limits in each shape', async () => {
+test('the list has names, dates and limits in each dialect', async () => {
   const { data } = await get<{ data: Listed[] }>('/v1/models')
   expect(data.find(({ id }) => id === 'gpt-4o')).toMatchObject({
     display_name: 'GPT-4o',
@@ -79,7 +79,7 @@ test('dates and limits in each shape', async () => {
   })
 })
 
-test('the page with prices has them all', async () => {
+test('the page with prices has the price of each of these models', async () => {
   const { data } = await get<{ data: { id: string; price?: object }[] }>('/pricing.json')
   const priced = new Set(data.filter(({ price }) => price !== undefined).map(({ id }) => id))
   expect(offered.filter(name => !priced.has(name))).toEqual([])

@@ -34,12 +34,12 @@ const wordsIn = (steps: readonly Step[] = []): string[] => steps.flatMap(step =>
 const readers = [...project.parts].filter(([, { data }]) => wordsIn(data.stream?.steps).length > 0)
 const writers = [...project.parts].filter(([, { data }]) => Object.keys(data.stream?.writes ?? {}).length > 0)
 
-test('every told term is in the list, and each term of the list is told by some half', () => {
+test('the halves of providers tell exactly the terms of the schema', () => {
   const said = readers.flatMap(([, { data }]) => wordsIn(data.stream?.steps))
   expect([...new Set(said)].sort()).toEqual(words)
 })
 
-test.each(writers)('%s writes each word', (_name, { data }) => {
+test.each(writers)('%s writes each term', (_name, { data }) => {
   expect(Object.keys(data.stream?.writes ?? {}).sort()).toEqual(words)
 })
 
@@ -97,7 +97,7 @@ describe('the terms of a stream', () => {
   }
   const pairs = readers.flatMap(([reader]) => [...project.mappings.keys()].filter(pair => uses(pair, reader)))
 
-  test.each(pairs)('%s: known terms in the known order', pair => {
+  test.each(pairs)('%s tells known terms in the right order', pair => {
     const streams = tellingsOf(pair)
     expect(streams.flatMap(({ said }) => said).length).toBeGreaterThan(5)
     const wrong = streams.flatMap(({ name, said, isWhole }) => [

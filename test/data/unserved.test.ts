@@ -1,4 +1,4 @@
-// What is not served is refused in the caller's dialect, which the place of the key, the version header and the path show, on
+// What is not served is refused in the caller's dialect, which the location of the key, the version header and the path show, on
 // routes that are served and on others.
 
 import { afterAll, describe, expect, test } from 'vitest'
@@ -8,7 +8,7 @@ const gateway = await startGateway({ upstreams: { one: { provider: 'openai', sec
 afterAll(() => gateway.close())
 
 const WAYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  nobody: {},
+  'no key': {},
   bearer: { authorization: `Bearer ${KEY}` },
   'x-api-key': { 'x-api-key': KEY },
   'bearer and version': { authorization: `Bearer ${KEY}`, 'anthropic-version': '2023-06-01' },
@@ -45,18 +45,18 @@ describe.each([
   ['GET', '/v1/fine_tuning/jobs'],
   ['POST', '/v1/images/variations'],
   ['DELETE', '/v1/models/m'],
-])('what the specification calls not implemented: %s %s', (method, path) => {
-  test.each(BY_KEY)('with %s is 501, as %s says it', async (who, form) => {
+])('a request for an endpoint that is not implemented: %s %s', (method, path) => {
+  test.each(BY_KEY)('is 501 with %s, in the form of %s', async (who, form) => {
     const { status, body } = await ask(method, path, WAYS[who] as Record<string, string>)
     expect([status, formOf(body)]).toEqual([501, form])
   })
 
-  test('with the key in the query, likewise', async () => {
+  test('is 501 with the key in the query, in the form of generate', async () => {
     const { status, body } = await ask(method, `${path}?key=${KEY}`, {})
     expect([status, formOf(body)]).toEqual([501, 'generate'])
   })
 
-  test('without a key is 401', async () => {
+  test('is 401 without a key', async () => {
     expect((await ask(method, path, {})).status).toBe(401)
   })
 })
@@ -66,8 +66,8 @@ describe.each([
   ['GET', '/v1/skills'],
   ['POST', '/v1/assistants'],
   ['GET', '/'.padEnd(12, 'x')],
-])('what is nowhere: %s %s', (method, path) => {
-  test.each([['nobody', 'chat'] as [string, string], ...BY_KEY])('with %s is 404, as %s says it', async (who, form) => {
+])('a request for an unknown path: %s %s', (method, path) => {
+  test.each([['no key', 'chat'] as [string, string], ...BY_KEY])('is 404 with %s, in the form of %s', async (who, form) => {
     const { status, body } = await ask(method, path, WAYS[who] as Record<string, string>)
     expect([status, formOf(body)]).toEqual([404, form])
   })
@@ -95,8 +95,8 @@ describe.each([
   ['messages', 'POST', '/v1/v1/messages'],
   ['messages', 'POST', '/v1/messages/batches'],
   ['messages', 'GET', '/v1/messages/batches/b/results'],
-])('what only one of the official APIs has is told in its words (%s): %s %s', (form, method, path) => {
-  test.each(Object.keys(WAYS))('with %s', async who => {
+])('a request for an endpoint that only the API of %s has: %s %s', (form, method, path) => {
+  test.each(Object.keys(WAYS))('is 404 with %s, in the form of that API', async who => {
     const { status, body } = await ask(method, path, WAYS[who] as Record<string, string>)
     expect([status, formOf(body)]).toEqual([404, form])
   })
@@ -105,22 +105,25 @@ describe.each([
 describe.each([
   ['PUT', '/v1/models'],
   ['PUT', '/v1/models/m'],
-])('a method that a path of several dialects does not take: %s %s', (method, path) => {
+])('a request with a wrong method for a path of several dialects: %s %s', (method, path) => {
   // Model lists are in the shape of chat for this key where the version header is missing.
-  test.each(BY_KEY.map(([who, form]) => [who, who === 'x-api-key' ? 'chat' : form]))('with %s is 405, as %s says it', async (who, form) => {
-    const { status, body } = await ask(method, path, WAYS[who] as Record<string, string>)
-    expect([status, formOf(body)]).toEqual([405, form])
-  })
+  test.each(BY_KEY.map(([who, form]) => [who, who === 'x-api-key' ? 'chat' : form]))(
+    'is 405 with %s, in the form of %s',
+    async (who, form) => {
+      const { status, body } = await ask(method, path, WAYS[who] as Record<string, string>)
+      expect([status, formOf(body)]).toEqual([405, form])
+    },
+  )
 })
 
-describe('a method of a path that has one dialect', () => {
+describe('a refusal on a path of one dialect', () => {
   test.each([
     ['GET', '/v1/messages', 'messages'],
     ['GET', '/v1/chat/completions', 'chat'],
     ['GET', '/v1beta/models/m:generateContent', 'generate'],
     ['PUT', '/v1beta/models/m', 'generate'],
     ['PUT', '/v1alpha/models', 'generate'],
-  ])('%s %s', async (method, path, form) => {
+  ])('has the form of that dialect: %s %s', async (method, path, form) => {
     // What comes behind a colon may be a part of a model's name, where it is only asked for.
     const { status, body } = await ask(method, path, { 'x-goog-api-key': KEY })
     expect([status < 500 && status >= 404, formOf(body)]).toEqual([true, form])
@@ -153,7 +156,7 @@ describe('/v1alpha is served as /v1beta', () => {
   })
 })
 
-describe('a base URL with too much or too little of the path', () => {
+describe('a refusal of an unknown path', () => {
   test.each([
     ['POST', '/chat/completions', '/v1/chat/completions'],
     ['POST', '/v1/v1/messages', '/v1/messages'],
@@ -171,7 +174,7 @@ describe('a base URL with too much or too little of the path', () => {
     ['POST', '/v1/files/v1/files', undefined],
     ['POST', '/v1/nothing', undefined],
     ['GET', `/${'x/'.repeat(500)}`, undefined],
-  ])('%s %s', async (method, path, meant) => {
+  ])('suggests the path that was meant, if one is near: %s %s', async (method, path, meant) => {
     const { status, body } = await ask(method, path, { authorization: 'Bearer none' })
     const words = JSON.stringify(body)
     if (meant === undefined) expect(words).not.toContain('did you mean')

@@ -158,20 +158,23 @@ const streamed = (dialect: Dialect, events: readonly Body[]): Usage | undefined 
 
 describe.each(Object.keys(EVENTS))('%s', name => {
   const dialect = plan.dialects[name] as Dialect
-  test.each(wholes(name).map(body => [shapeOf(body.usage ?? body.usageMetadata), body] as const))('%s', (_shape, body) => {
-    const said = whole(dialect, body)
-    expect(cost?.(said ?? {}, Date.now())).toBeGreaterThanOrEqual(0)
-    const events = (EVENTS[name] as (body: Body) => Body[])(body)
-    // An event that tells it is one that is looked at.
-    for (const event of events) expect(dialect.stream?.usage?.markers.some(marker => JSON.stringify(event).includes(marker))).toBe(true)
-    const { tier, region, ...counts } = streamed(dialect, events) as Usage
-    expect({ ...counts, tier, region }).toEqual({
-      ...Object.fromEntries(Object.entries(said as Usage).filter(([member, count]) => count !== 0 || member in counts)),
-      tier: said?.tier,
-      region: said?.region,
-    })
-    expect(cost?.(streamed(dialect, events) as Usage, Date.now())).toBe(cost?.(said as Usage, Date.now()))
-  })
+  test.each(wholes(name).map(body => [shapeOf(body.usage ?? body.usageMetadata), body] as const))(
+    'counts the same in a stream: %s',
+    (_shape, body) => {
+      const said = whole(dialect, body)
+      expect(cost?.(said ?? {}, Date.now())).toBeGreaterThanOrEqual(0)
+      const events = (EVENTS[name] as (body: Body) => Body[])(body)
+      // An event that tells it is one that is looked at.
+      for (const event of events) expect(dialect.stream?.usage?.markers.some(marker => JSON.stringify(event).includes(marker))).toBe(true)
+      const { tier, region, ...counts } = streamed(dialect, events) as Usage
+      expect({ ...counts, tier, region }).toEqual({
+        ...Object.fromEntries(Object.entries(said as Usage).filter(([member, count]) => count !== 0 || member in counts)),
+        tier: said?.tier,
+        region: said?.region,
+      })
+      expect(cost?.(streamed(dialect, events) as Usage, Date.now())).toBe(cost?.(said as Usage, Date.now()))
+    },
+  )
 })
 
 test('every dialect that reports usage in both ways is covered', () => {
@@ -179,7 +182,7 @@ test('every dialect that reports usage in both ways is covered', () => {
   expect(both.map(({ name }) => name).sort()).toEqual(Object.keys(EVENTS).sort())
 })
 
-test('an answer without usage costs nothing that is known', () => {
+test('an answer without usage has no counts', () => {
   for (const name of Object.keys(EVENTS))
     expect(whole(plan.dialects[name] as Dialect, { choices: [], service_tier: 'flex' })).toBeUndefined()
 })

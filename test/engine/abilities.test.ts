@@ -45,14 +45,14 @@ describe('a route', () => {
   const quick = (body: string): Promise<Response> =>
     ask('/quick', { method: 'POST', body, headers: { 'content-type': 'application/json' } })
 
-  test('has a model of its own for requests that name none', async () => {
+  test('uses its default model for requests that name none', async () => {
     expect((await quick('{"words":["a"]}')).status).toBe(200)
     expect(JSON.parse(last().body)).toEqual({ model: 'made-model', words: ['a'] })
     const other = await quick('{"model":"nobody"}')
     expect(other.status).toBe(404)
   })
 
-  test('refuses in the words of the dialect that it names', async () => {
+  test('refuses in the form of the dialect that it names', async () => {
     expect(await (await quick('{"model":"nobody"}')).json()).toMatchObject({
       type: 'error',
       error: { type: 'not_found_error', message: "The model 'nobody' does not exist." },
@@ -83,7 +83,7 @@ describe('a form', () => {
     )
   }
 
-  test('keeps its parts, their names, types and order; only the model is another', async () => {
+  test('keeps its parts, their names, types and order, and changes only the model', async () => {
     const file = new Blob(['id,name\n1,"x"'], { type: 'text/csv' })
     const response = await ask('/things', {
       method: 'POST',
@@ -109,7 +109,7 @@ describe('a form', () => {
     ['before', 12_000_000],
     ['after', 12_000_000],
     ['before', 10],
-  ] as const)('with the file %s the model arrives whole: %i bytes', async ([where, size]) => {
+  ] as const)('with the file %s the model arrives complete: %i bytes', async ([where, size]) => {
     const bytes = pattern(size)
     const fields: [string, string | Blob, string?][] = [
       ['model', 'm'],
@@ -141,14 +141,14 @@ describe('a form', () => {
     expect(((await response.json()) as { error: { param: string } }).error.param).toBe('model')
   })
 
-  test('that is malformed, or ends in the middle, is refused', async () => {
+  test('that is malformed or cut off is refused', async () => {
     const headers = { 'content-type': 'multipart/form-data; boundary=x' }
     for (const body of ['nothing', '--x\r\ncontent-disposition: form-data; name="model"\r\n\r\nm'])
       expect((await ask('/things', { method: 'POST', body, headers })).status).toBe(400)
     expect((await ask('/things', { method: 'POST', body: 'x', headers: { 'content-type': 'multipart/form-data' } })).status).toBe(400)
   })
 
-  test('over the limit is 413', async () => {
+  test('over the limit gets 413', async () => {
     const response = await ask('/things', {
       method: 'POST',
       body: 'x',
@@ -161,7 +161,7 @@ describe('a form', () => {
     if (refused instanceof Response) expect(refused.status).toBe(413)
   })
 
-  test('becomes an object for a provider that takes no forms', async () => {
+  test('becomes a JSON object for a provider without forms', async () => {
     const response = await ask('/things', {
       method: 'POST',
       body: form([
@@ -176,7 +176,7 @@ describe('a form', () => {
 })
 
 describe('a task', () => {
-  test('is found by its sealed id, for its own caller only', async () => {
+  test('can be read by its sealed id, by its own caller only', async () => {
     const made = (await (await post({ model: 'm' })).json()) as { id: string; same: string; made: boolean }
     expect(made.id).toMatch(/^thing_[\w-]{40,}$/)
     expect(made.same).toBe(made.id)
@@ -202,7 +202,7 @@ describe('a task', () => {
     }
   })
 
-  test('can be one of a provider that speaks otherwise', async () => {
+  test('can be a task of a provider with another dialect', async () => {
     const made = (await (await post({ model: 'w', words: 'hi' })).json()) as { id: string }
     expect(made.id).toMatch(/^thing_/)
     expect(await (await ask(`/things/${made.id}`)).json()).toEqual({ id: made.id, state: 'done' })
@@ -212,7 +212,7 @@ describe('a task', () => {
     expect(signature).toBe(createHmac('sha256', 'secret').update(`${head}.${claims}`).digest('base64url'))
   })
 
-  test('is listed where the operator shares the account', async () => {
+  test('is listed if the operator shares the account', async () => {
     const list = (await (await ask('/things?limit=2&other=1')).json()) as { data: { id: string }[]; url: string }
     expect(list.url).toBe('/made?limit=2')
     expect(list.data.map(({ id }) => id.slice(0, 6))).toEqual(['thing_', 'thing_'])
@@ -239,20 +239,20 @@ describe('bytes', () => {
     expect(Buffer.from(await response.arrayBuffer()).equals(content.subarray(1000, 2000))).toBe(true)
   })
 
-  test('that lie elsewhere come from there, without the credential', async () => {
+  test('that are on another host are fetched from there, without the credential', async () => {
     const response = await ask(`/things/${await made('w', 'hi')}/content`)
     expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
     expect(last().url).toBe('/elsewhere')
     expect(last().headers.authorization).toBeUndefined()
   })
 
-  test('that are not there yet are a conflict', async () => {
+  test('that do not exist yet are a conflict', async () => {
     const response = await ask(`/things/${await made('w', 'late')}/content`)
     expect(response.status).toBe(409)
     expect(await response.json()).toMatchObject({ error: { code: 'not_done', message: 'It is not done yet.' } })
   })
 
-  test('a slow reader gets all of them', async () => {
+  test('reach a slow reader completely', async () => {
     const response = await ask(`/things/${await made('m')}/content`)
     const chunks: Uint8Array[] = []
     for await (const chunk of response.body as ReadableStream<Uint8Array>) {
@@ -264,18 +264,18 @@ describe('bytes', () => {
 })
 
 describe('several calls for one request', () => {
-  test('are joined in their order', async () => {
+  test('are joined in order', async () => {
     const response = await post({ model: 'w', words: ['a', 'b', 'c', 'd', 'e', 'f'] })
     expect(await response.json()).toMatchObject({ words: ['a', 'b', 'c', 'd', 'e', 'f'] })
   })
 
-  test('one that fails is the failure of all', async () => {
+  test('fail if one of them fails', async () => {
     const response = await post({ model: 'w', words: ['a', 'bad', 'c'] })
     expect(response.status).toBe(429)
     expect(await response.json()).toMatchObject({ error: { message: 'Too busy.' } })
   })
 
-  test('cannot be a stream, nor can a mapping without steps: the request is refused before any call', async () => {
+  test('cannot be a stream, and neither can a mapping without steps, so that the request is refused before any call', async () => {
     const before = maker.asked.length
     const several = await post({ model: 'w', words: ['a', 'b'], stream: true })
     expect(several.status).toBe(400)
@@ -286,7 +286,7 @@ describe('several calls for one request', () => {
     expect(maker.asked.length).toBe(before)
   })
 
-  test('a failure under a good status is one', async () => {
+  test('fail if an answer with a good status contains a failure', async () => {
     expect((await post({ model: 'w', words: 'bad' })).status).toBe(429)
   })
 })
@@ -298,7 +298,7 @@ describe('vectors', () => {
     [undefined, [0.5, -1, 0.25]],
     ['float', [0.5, -1, 0.25]],
     ['base64', floats],
-  ] as const)('are %s where it is asked for', async ([form, vector]) => {
+  ] as const)('are sent as %s if the request asks for it', async ([form, vector]) => {
     expect(await (await post({ model: 'm', form })).json()).toMatchObject({ data: [{ vector }], made: true })
   })
 })

@@ -45,7 +45,7 @@ const chat = (): Promise<string> => names('/v1/models', {}, ({ data }: { data: {
 const soon = <Value>(read: () => Promise<Value>, wanted: Value): Promise<void> =>
   expect.poll(read, { timeout: PATIENCE, interval: 10 }).toEqual(wanted)
 
-test('the list is shown, in every shape', async () => {
+test('the list of the account is shown in every dialect', async () => {
   await soon(chat, 'mine/one,mine/two')
   const messages = await names('/v1/models', { 'anthropic-version': '2023-06-01' }, ({ data }: { data: { id: string }[] }) =>
     data.map(({ id }) => id),
@@ -58,7 +58,7 @@ test('the list is shown, in every shape', async () => {
   expect(asked[0]?.headers.authorization).toBe('Bearer sk-mine')
 })
 
-test('no request causes a call for the list', async () => {
+test('no request of a client causes a call for the list', async () => {
   const before = asked.length
   await chat()
   await fetch(`${gateway.url}/v1/models/mine%2Fone`, { headers: { authorization: `Bearer ${KEY}` } })
@@ -77,7 +77,7 @@ test('while a provider is unreachable its last list stays, and the log says so o
   expect(gateway.log.filter(line => line.rule === 'online/status')).toHaveLength(1)
 })
 
-test('a list in pages is requested as one page, and names lose their folder', async () => {
+test('a list in pages is requested as one page, and names lose their prefix', async () => {
   listed = { models: [{ name: 'models/gemini-x' }], nextPageToken: 'more' }
   await gateway.rewrite({ models: { 'google/*': { targets: [{ upstream: 'google' }], list: 'account' } } })
   await soon(chat, 'google/gemini-x')
@@ -85,7 +85,7 @@ test('a list in pages is requested as one page, and names lose their folder', as
   expect(gateway.log.some(line => String(line.msg).includes('more models than lists show'))).toBe(true)
 })
 
-test('the list is requested again from time to time', async () => {
+test('the list is requested again at intervals', async () => {
   listed = { data: [{ id: 'one' }] }
   const { plan } = await import('./plan.js')
   const lists = new AccountLists(pino({ level: 'silent' }), 20)

@@ -37,7 +37,7 @@ const V6 = {
   documentation: ['2001:db8::', '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', '3fff::', '3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff'],
   '6to4': ['2002::', '2002:7f00:1::', '2002:a9fe:a9fe::', '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   segments: ['5f00::', '5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
-  'this house': ['fc00::', 'fd00::1', 'fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+  'private networks': ['fc00::', 'fd00::1', 'fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   'this link': ['fe80::', 'fe80::1', 'febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   'this site': ['fec0::', 'feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   groups: ['ff00::', 'ff02::1', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
@@ -90,36 +90,36 @@ const mayBeReached = (host: string): boolean => {
   return [...found][0] as boolean
 }
 
-describe('addresses of version 4', () => {
+describe('addresses of IPv4', () => {
   for (const [name, addresses] of Object.entries(V4)) {
-    test(`${name}: not reached, however written`, () => {
+    test(`${name}: not fetched, in any notation`, () => {
       const reached = addresses.flatMap(spellings).filter(mayBeReached)
       const resolved = addresses.flatMap(address => [address, ...mapped(address)]).filter(isPublic)
       expect({ reached, resolved }).toEqual({ reached: [], resolved: [] })
     })
   }
 
-  test('public ones are reached, however written', () => {
+  test('public addresses are fetched, in any notation', () => {
     expect(PUBLIC_V4.flatMap(spellings).filter(host => !mayBeReached(host))).toEqual([])
     expect(PUBLIC_V4.filter(address => !isPublic(address))).toEqual([])
   })
 
-  test('public ones inside of other addresses are not: who translates may do as he likes', () => {
+  test('public addresses inside of IPv6 addresses are not fetched, as a translator may send them elsewhere', () => {
     expect(
       [...PUBLIC_V4, '127.0.0.1', '169.254.169.254'].flatMap(inside).filter(address => isPublic(address) || mayBeReached(`[${address}]`)),
     ).toEqual([])
   })
 })
 
-describe('addresses of version 6', () => {
+describe('addresses of IPv6', () => {
   for (const [name, addresses] of Object.entries(V6)) {
-    test(`${name}: not reached`, () => {
+    test(`${name}: not fetched`, () => {
       const reached = addresses.flatMap(address => [address, address.toUpperCase()]).filter(address => mayBeReached(`[${address}]`))
       expect({ reached, resolved: addresses.filter(isPublic) }).toEqual({ reached: [], resolved: [] })
     })
   }
 
-  test('public ones are reached', () => {
+  test('public addresses are fetched', () => {
     expect(PUBLIC_V6.filter(address => !isPublic(address) || !mayBeReached(`[${address}]`))).toEqual([])
   })
 })

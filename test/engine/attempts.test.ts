@@ -68,10 +68,10 @@ describe.concurrent('the log', () => {
 
   test.for<[string, Script[], boolean, number]>([
     ['an answer', [good], false, 30],
-    ['a failure that another target made good', [refusing(500), good], false, 40],
+    ['a failure before another target answers', [refusing(500), good], false, 40],
     ['a failure', [refusing(500)], false, 40],
     ['a stream that broke', [socket => void socket.write(streamHead + chunk(chat.begin + chat.text('Hi')), () => socket.end())], true, 40],
-    ['what is wrong with a request', [refusing(400)], false, 30],
+    ['a refusal of a request', [refusing(400)], false, 30],
   ])('%s', async ([, scripts, streams, level]) => {
     const { gateway } = await setUp(scripts)
     await (await ask(gateway, { stream: streams })).text()
@@ -100,14 +100,14 @@ describe.concurrent('an answer', () => {
   }
   const both = { expose: ['target', 'attempts'] }
 
-  test('names its target and the number of attempts, if that is switched on', async () => {
+  test('names its target and the number of attempts, if `expose` says so', async () => {
     expect(await asked([refusing(500), good], both)).toEqual(['up1/m', '2'])
     expect(await asked([stream(chat.begin, chat.end)], both, true)).toEqual(['up0/m', '1'])
     expect(await asked([refusing(500), refusing(503)], both)).toEqual(['up1/m', '2'])
     expect(await asked([good], { expose: ['attempts'] })).toEqual([null, '1'])
   })
 
-  test('names neither otherwise, nor if no upstream was called', async () => {
+  test('names neither otherwise, or if no upstream was called', async () => {
     expect(await asked([refusing(500), good], {})).toEqual([null, null])
     const { gateway } = await setUp([good], both)
     const response = await ask(gateway, { model: 'nobody' })

@@ -71,7 +71,7 @@ const ask = (model: string, headers: Record<string, string>, path = '/v1/message
   })
 const MINE = { authorization: `Bearer ${OWN}`, 'x-sluice-key': KEY }
 
-test("it is passed on in its header, and the gateway's key is not", async () => {
+test("the caller's credential is passed on in its header, and the gateway's key is not", async () => {
   const claude = new Anthropic({
     authToken: OWN,
     apiKey: null,
@@ -89,12 +89,12 @@ test("it is passed on in its header, and the gateway's key is not", async () => 
   expect(JSON.stringify(own.seen)).not.toContain(KEY)
 })
 
-test("with another dialect it is sent in the provider's header", async () => {
+test("the caller's credential is sent in the provider's header, with another dialect, too", async () => {
   expect((await ask('mine', MINE, '/v1/chat/completions')).status).toBe(200)
   expect([own.seen[0]?.['x-api-key'], own.seen[0]?.authorization]).toEqual([OWN, undefined])
 })
 
-test('it does not go to another host: not when this one fails, not where this one redirects to', async () => {
+test("the caller's credential is not sent to another host, neither after a failure nor after a redirect", async () => {
   own.answer = response => send(response, 500, { type: 'error', error: { type: 'api_error', message: `broken for ${OWN}` } })
   expect((await ask('both', MINE)).status).toBe(200)
   expect(other.seen.map(seen => [seen['x-api-key'], seen.authorization])).toEqual([['secret-of-the-company', undefined]])
@@ -104,7 +104,7 @@ test('it does not go to another host: not when this one fails, not where this on
   expect(JSON.stringify(other.seen)).not.toContain(OWN)
 })
 
-test('who brings none is refused, and the key of the gateway is never taken for one', async () => {
+test("a caller without a credential is refused, and the gateway's key does not count as one", async () => {
   for (const headers of [
     { 'x-sluice-key': KEY },
     { authorization: `Bearer ${KEY}` },
@@ -117,7 +117,7 @@ test('who brings none is refused, and the key of the gateway is never taken for 
   expect(own.seen).toEqual([])
 })
 
-test('only its owner sees that it was refused', async () => {
+test('only the owner of a credential learns that the upstream refused it', async () => {
   own.answer = response => send(response, 401, { type: 'error', error: { type: 'authentication_error', message: `bad token ${OWN}` } })
   const refused = await ask('mine', MINE)
   expect(refused.status).toBe(401)
@@ -135,7 +135,7 @@ test('only its owner sees that it was refused', async () => {
   expect(other.seen).toHaveLength(1)
 })
 
-test('it is in no log', () => {
+test("no log contains a caller's credential", () => {
   expect(gateway.log.length).toBeGreaterThan(5)
   expect(JSON.stringify(gateway.log)).not.toContain(OWN)
 })

@@ -138,7 +138,7 @@ const ask = (model: string, more: object = {}, key = KEY, headers: Record<string
 const asked = (path: string): Seen[] => service.seen.filter(({ url }) => url.startsWith(path))
 const lineOf = (id: string | null): Promise<Record<string, unknown>> => until(() => gateway.log.find(line => line.id === id))
 
-test('it gets the result of `send`, and never a key; connections are reused', async () => {
+test('a call gets the result of `send` and no key, over connections that are reused', async () => {
   for (let count = 0; count < 5; count++) expect((await ask('other-name', {}, KEY, { 'x-session': 'abc' })).status).toBe(200)
   expect(asked('/login')[0]?.body).toMatchObject({ key: 'test', session: 'abc', route: 'chat' })
   expect(asked('/login')[0]?.headers.authorization).toBe(TOKEN)
@@ -148,7 +148,7 @@ test('it gets the result of `send`, and never a key; connections are reused', as
   expect([one.seen.length, one.seen[0]?.body.messages]).toEqual([5, [{ role: 'user', content: 'my secret' }]])
 })
 
-test('it refuses at admit, on every route that the key asks, in the words of the dialect', async () => {
+test('a call at admit can refuse on every route, in the form of the dialect', async () => {
   says('/login', { refuse: { message: 'Log in again.', kind: 'authentication', code: 'session_gone' } })
   const openai = new OpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
   const claude = new Anthropic({ apiKey: KEY, baseURL: gateway.url, maxRetries: 0 })
@@ -169,7 +169,7 @@ test('it refuses at admit, on every route that the key asks, in the words of the
   expect((await ask('plain', {}, 'key-free')).status).toBe(200)
 })
 
-test('it replaces parts of a request, and everything else stays byte for byte', async () => {
+test('a call can replace parts of a request, and everything else stays byte for byte', async () => {
   says('/filter', { replace: { 'messages.0.content': 'my ***', 'metadata.seen': 'yes', seed: null } })
   const body = '{"model":"m","seed":1,"messages":[{"role":"user","content":"my secret"}],"temperature":1.0,"user":"\\u0061"}'
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -189,7 +189,7 @@ test('it replaces parts of a request, and everything else stays byte for byte', 
   expect((await ask('m')).status).toBe(400)
 })
 
-test('it chooses the target, and adds facts to the log', async () => {
+test('a call can choose the target, and add facts to the log', async () => {
   says('/filter', { target: 'two', facts: { risk: 0.5, team: 'red' } })
   const response = await ask('m')
   expect([response.status, one.seen.length, two.seen.length]).toEqual([200, 0, 1])
@@ -206,13 +206,13 @@ test('it chooses the target, and adds facts to the log', async () => {
 })
 
 test.each([
-  ['a status', { any: 1 }, 500],
-  ['no object', '[]', 200],
-  ['no JSON', 'no', 200],
-  ['a member that is not on the list', { pass: true }, 200],
-  ['a refusal without words', { refuse: {} }, 200],
-  ['a kind that is none', { refuse: { message: 'x', kind: 'teapot' } }, 200],
-] as const)('%s is a failure: it refuses, or passes where the operator says so', async (_name, body, status) => {
+  ['an error status', { any: 1 }, 500],
+  ['a list in place of an object', '[]', 200],
+  ['a text that is not JSON', 'no', 200],
+  ['an unknown member', { pass: true }, 200],
+  ['a refusal without a message', { refuse: {} }, 200],
+  ['an unknown kind', { refuse: { message: 'x', kind: 'teapot' } }, 200],
+] as const)('%s is a failure, which refuses the request unless the operator lets it pass', async (_name, body, status) => {
   says('/filter', body, status)
   service.answer = (response, { url }) => json(response, url === '/login' ? {} : body, url === '/login' ? 200 : status)
   const refused = await ask('m')
@@ -241,7 +241,7 @@ test('a service that does not answer in time has failed', async () => {
   })
 })
 
-test('at answer it sees the whole answer before the client, replaces parts of it and refuses it', async () => {
+test('a call at answer sees the whole answer before the client, and can replace parts of it or refuse it', async () => {
   says('/answer', { replace: { 'choices.0.message.content': 'my *** answer' } })
   const response = await ask('answers')
   expect(await response.json()).toMatchObject({ id: 'c', choices: [{ message: { content: 'my *** answer' } }] })
@@ -266,14 +266,14 @@ test('a stream is refused before any call, or passes unchecked, as `streams` say
   expect(asked('/answer')).toEqual([])
 })
 
-test('no secret of it is in a log', async () => {
+test('no log contains a secret of a call', async () => {
   await ask('m')
   await ask('answers')
   const text = JSON.stringify(gateway.log)
   for (const secret of [TOKEN, 'in-the-address', service.url]) expect(text).not.toContain(secret)
 })
 
-test('what cannot be meant is found, without quoting an address', async () => {
+test('a wrong call is a finding, which quotes no address', async () => {
   const found = await findingsIn({
     upstreams: { one: { provider: 'openai', base: one.url, secret: 'secret-one' } },
     call: {

@@ -17,12 +17,12 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     ['before the first event', true, socket => socket.write(streamHead)],
     ['in the middle of a stream', true, socket => socket.write(streamHead + chunk(upstream.begin + upstream.text('Hi'))), true],
     [
-      'in a stream that goes on',
+      'in a stream that continues',
       true,
       socket => void trickle(socket, [streamHead, ...Array(500).fill(chunk(upstream.text('Hi')))], 10),
       true,
     ],
-  ])('%s', async ([, stream, script, isSeen = false]) => {
+  ])('a disconnect cancels the upstream call: %s', async ([, stream, script, isSeen = false]) => {
     const { gateway, upstreams } = await setUpPair(pair, [script])
     const wire = await dial(gateway)
     wire.write(bytesOf(client.path(stream), client.headers, JSON.stringify(client.body(stream))))
@@ -39,8 +39,8 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
   })
 })
 
-describe.concurrent('the log of what was abandoned', () => {
-  test('an answer that had not begun has the status of a client that closed', async () => {
+describe.concurrent('the log of an abandoned request', () => {
+  test('has status 499 if the answer had not begun', async () => {
     const { gateway, upstreams } = await setUp([() => undefined])
     const gone = new AbortController()
     const asked = ask(gateway, { signal: gone.signal }).catch(() => undefined)
@@ -53,7 +53,7 @@ describe.concurrent('the log of what was abandoned', () => {
     expect(line).not.toHaveProperty('error')
   })
 
-  test('a stream has the usage that was seen until then', async () => {
+  test('has the usage of a stream until then', async () => {
     const { gateway } = await setUp([socket => socket.write(streamHead + chunk(messages.begin + messages.text('Hi')))], {}, 'anthropic')
     const gone = new AbortController()
     const response = await ask(gateway, { dialect: messages, stream: true, signal: gone.signal })
@@ -66,8 +66,8 @@ describe.concurrent('the log of what was abandoned', () => {
   })
 })
 
-describe.concurrent('others are not disturbed', () => {
-  test('if a client disconnects during the first attempt, there is no second one', async () => {
+describe.concurrent('a client that disconnects', () => {
+  test('during the first attempt causes no second attempt', async () => {
     const { gateway, upstreams } = await setUp([() => undefined, socket => json(socket, 200, chat.answer)])
     const gone = new AbortController()
     const asked = ask(gateway, { signal: gone.signal }).catch(() => undefined)
@@ -79,7 +79,7 @@ describe.concurrent('others are not disturbed', () => {
     expect(upstreams.map(({ requests }) => requests.length)).toEqual([1, 0])
   })
 
-  test('of many streams, those of disconnected clients end, and the others continue', async () => {
+  test('ends only its own of many streams', async () => {
     const { gateway, upstreams } = await setUp([
       socket => void trickle(socket, [streamHead, ...Array(40).fill(chunk(chat.text('Hi'))), chunk(chat.end), chunk('')], 20),
     ])
@@ -101,7 +101,7 @@ describe.concurrent('others are not disturbed', () => {
     expect(lines.filter(line => line.partial === true)).toHaveLength(10)
   })
 
-  test('a client that closes its half of the connection is taken for gone, and nothing hangs', async () => {
+  test('may close only its half of the connection', async () => {
     const { gateway, upstreams } = await setUp([() => undefined])
     const wire = await dial(gateway)
     wire.write(bytesOf(chat.path(false), chat.headers, JSON.stringify(chat.body(false))))
@@ -111,7 +111,7 @@ describe.concurrent('others are not disturbed', () => {
     expect(await settle(() => upstreams[0]?.closed(), 1)).toBe(1)
   })
 
-  test('later requests are answered', async () => {
+  test('does not affect later requests', async () => {
     let count = 0
     const { gateway, upstreams } = await setUp([socket => (count++ === 0 ? undefined : json(socket, 200, chat.answer))])
     const gone = new AbortController()

@@ -22,6 +22,7 @@ function worldOf(targets: Targets, model: object = {}): Snapshot {
     upstreams: Object.fromEntries(Object.keys(targets).map(name => [name, { provider: 'openai', base: 'http://127.0.0.1:9' }])),
     models: models as unknown as GatewayConfig['models'],
     maxOutput: 1000,
+    currency: 'USD',
   })
 }
 
@@ -56,8 +57,8 @@ function shares(snapshot: Snapshot, draws = 40_000): Map<string, number> {
   return found
 }
 
-describe('order', () => {
-  test('a lower number comes first, whatever the order in the file', () => {
+describe('the order of targets', () => {
+  test('begins with the lowest priority number, whatever the order in the file', () => {
     const snapshot = worldOf({ c: { priority: 3 }, a: { priority: 1 }, b: { priority: 2, weight: 100 } })
     for (let count = 0; count < 100; count++) expect(order(snapshot)).toEqual(['a', 'b', 'c'])
   })
@@ -68,51 +69,51 @@ describe('order', () => {
     ['three to one', { a: { weight: 3 }, b: { weight: 1 } }, { 'a b': 0.75, 'b a': 0.25 }],
     ['weights below one', { a: { weight: 0.3 }, b: { weight: 0.1 } }, { 'a b': 0.75, 'b a': 0.25 }],
     [
-      'the second is drawn by weight, too',
+      'the second target',
       { a: { weight: 5 }, b: { weight: 3 }, c: { weight: 2 } },
       { 'a b c': 0.3, 'a c b': 0.2, 'b a c': (0.3 * 5) / 7, 'b c a': (0.3 * 2) / 7, 'c a b': (0.2 * 5) / 8, 'c b a': (0.2 * 3) / 8 },
     ],
-    ['inside each priority', { a: {}, b: {}, z: { priority: 2 } }, { 'a b z': 0.5, 'b a z': 0.5 }],
-    ['none for weight 0', { a: { weight: 0 }, b: {} }, { b: 1 }],
-  ])('%s', (_name, targets, expected) => {
+    ['targets of the same priority', { a: {}, b: {}, z: { priority: 2 } }, { 'a b z': 0.5, 'b a z': 0.5 }],
+    ['a weight of 0', { a: { weight: 0 }, b: {} }, { b: 1 }],
+  ])('is drawn by weight: %s', (_name, targets, expected) => {
     const found = shares(worldOf(targets))
     expect([...found.keys()].sort()).toEqual(Object.keys(expected).sort())
     for (const [names, share] of Object.entries(expected)) expect(Math.abs((found.get(names) ?? 0) - share)).toBeLessThan(0.025)
   })
 
-  test('a single target of weight 0 gets nothing', () => {
+  test('has no target if the only one has weight 0', () => {
     expect(order(worldOf({ a: { weight: 0 } }))).toEqual([])
   })
 })
 
-describe('ejected', () => {
+describe('an ejected target', () => {
   let snapshot: Snapshot
   beforeEach(() => {
     snapshot = worldOf({ a: { priority: 1 }, b: { priority: 2 }, c: { priority: 3 } })
   })
 
-  test('a target that failed comes last', () => {
+  test('comes last', () => {
     eject(snapshot, 'a', 10_000)
     expect(order(snapshot)).toEqual(['b', 'c', 'a'])
   })
 
-  test('and comes back when its time is over', () => {
+  test('comes back when its time is over', () => {
     eject(snapshot, 'a', -1)
     expect(order(snapshot)).toEqual(['a', 'b', 'c'])
   })
 
-  test('if all failed, all are tried in their order', () => {
+  test('is tried in its order if all are ejected', () => {
     for (const name of ['a', 'b', 'c']) eject(snapshot, name, 10_000)
     expect(order(snapshot)).toEqual(['a', 'b', 'c'])
   })
 
-  test('if the only one failed, it is tried', () => {
+  test('is tried if it is the only one', () => {
     const lone = worldOf({ a: {} })
     eject(lone, 'a', 10_000)
     expect(order(lone)).toEqual(['a'])
   })
 
-  test('an ejected target gets no share of its priority', () => {
+  test('gets no share of its priority', () => {
     const pair = worldOf({ a: { weight: 99 }, b: {} })
     eject(pair, 'a', 10_000)
     expect([...shares(pair, 500).keys()]).toEqual(['b a'])
@@ -131,13 +132,13 @@ describe('permissions', () => {
   }
 
   test.each<[string, object, Partial<Key>, boolean]>([
-    ['the group that all have', {}, {}, true],
+    ['the default group', {}, {}, true],
     ['one group in common', { groups: ['x', 'y'] }, { groups: ['y', 'z'] }, true],
     ['no group in common', { groups: ['x'] }, { groups: ['y'] }, false],
-    ['no group at all', {}, { groups: [] }, false],
+    ['a key without groups', {}, { groups: [] }, false],
     ['a model without groups', { groups: [] }, {}, false],
-    ['a name that the key has not', {}, { matches: name => name === 'other' }, false],
-  ])('%s', (_name, model, more, isAllowed) => {
+    ['a model that the key does not name', {}, { matches: name => name === 'other' }, false],
+  ])('are checked for %s', (_name, model, more, isAllowed) => {
     const snapshot = worldOf({ a: {} }, model)
     if (isAllowed) expect(order(snapshot, key(more))).toEqual(['a'])
     else expect(refusal(() => order(snapshot, key(more)))).toMatchObject({ kind: 'permission', more: { param: 'model' } })
@@ -163,11 +164,12 @@ describe('permissions', () => {
       upstreams: {},
       models: {},
       maxOutput: 1000,
+      currency: 'USD',
     })
     expect(snapshot.keys.get('x')?.matches(name)).toBe(isAllowed)
   })
 
-  test('an unknown model is not found, and named', () => {
+  test('an unknown model is not found, and the error names it', () => {
     expect(refusal(() => order(worldOf({ a: {} }), undefined, input('nope')))).toMatchObject({
       kind: 'not_found',
       message: expect.stringContaining("'nope'"),
@@ -182,15 +184,15 @@ describe('permissions', () => {
 
 describe('the output limit of a model', () => {
   const limited = { limits: { max_output: 100 } }
-  test('a request may have the declared limit', () => {
+  test('allows a request with the declared limit', () => {
     expect(order(worldOf({ a: {} }, limited), undefined, input('m', { max_tokens: 100 }), capped)).toHaveLength(1)
   })
 
-  test('more is refused, naming field and limit', () => {
+  test('refuses a request with more, and names the field and the limit', () => {
     expect(() => order(worldOf({ a: {} }, limited), undefined, input('m', { max_tokens: 101 }), capped)).toThrow(/max_tokens: 101 > 100/)
   })
 
-  test('without a declared limit, anything may be requested', () => {
+  test('allows everything if there is no declared limit', () => {
     expect(order(worldOf({ a: {} }), undefined, input('m', { max_tokens: 1e9 }), capped)).toHaveLength(1)
   })
 })

@@ -53,7 +53,7 @@ describe.concurrent.each(Object.keys(dialects) as (keyof typeof dialects)[])('%s
   const long: Script = socket => json(socket, 400, tooLong(name))
   const good: Script = socket => json(socket, 200, dialects[name].answer)
 
-  test('the next larger target is tried, and those between are not', async () => {
+  test('a request that is too long goes to the next larger target', async () => {
     const targets: [Script, number | undefined][] = [
       [long, 8_000],
       [good, 8_000],
@@ -67,7 +67,7 @@ describe.concurrent.each(Object.keys(dialects) as (keyof typeof dialects)[])('%s
     expect(line).toMatchObject({ attempts: 3, target: 'up5/m', failed: [{ kind: 'invalid_request' }, { kind: 'invalid_request' }] })
   })
 
-  test('no other target is tried if none is known to be larger', async () => {
+  test('a request that is too long goes to no other target if none is known to be larger', async () => {
     for (const contexts of [
       [8_000, undefined],
       [8_000, 4_000],
@@ -82,7 +82,7 @@ describe.concurrent.each(Object.keys(dialects) as (keyof typeof dialects)[])('%s
     }
   })
 
-  test('another refusal goes nowhere, however large the others are', async () => {
+  test('a request that is refused for another reason goes to no other target', async () => {
     const wrong: Script = socket => json(socket, 400, refusals[name]?.({ type: 'invalid_request_error', message: 'This is wrong.' }))
     const { asked: counts, status } = await asked(name, [
       [wrong, 8_000],
@@ -92,7 +92,7 @@ describe.concurrent.each(Object.keys(dialects) as (keyof typeof dialects)[])('%s
   })
 })
 
-test('a target that was too small is not ejected: it is tried again', async () => {
+test('a target that was too small is not ejected', async () => {
   const { upstreams, gateway } = await (async () => {
     const small = closing(await startUpstream(socket => json(socket, 400, tooLong('chat'))))
     const large = closing(await startUpstream(socket => json(socket, 200, dialects.chat.answer)))

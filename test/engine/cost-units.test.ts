@@ -82,31 +82,31 @@ function spoken(): FormData {
   return form
 }
 
-test('seconds that were heard', async () => {
+test('a transcription costs its seconds', async () => {
   const told = json({ text: 'Hi', usage: { type: 'duration', seconds: 61 } })
   expect(await costOf('/v1/audio/transcriptions', spoken(), told)).toBe(0.0061)
   expect(await costOf('/v1/audio/transcriptions', spoken(), json({ text: 'Hi', duration: 10.5, segments: [] }))).toBe(0.00105)
   expect(await costOf('/v1/audio/transcriptions', spoken(), { type: 'text/plain', body: 'Hi' })).toBeUndefined()
 })
 
-test('characters that were spoken', async () => {
+test('speech costs its characters', async () => {
   const sound = { type: 'audio/mpeg', body: 'sound' }
   expect(await costOf('/v1/audio/speech', { model: 'spoken', input: 'ä'.repeat(1_000), voice: 'alloy' }, sound)).toBe(0.015)
 })
 
-test('pictures that were drawn, by their quality', async () => {
+test('images cost their number, by quality', async () => {
   const pictures = json({ created: 1, data: [{ b64_json: 'AAAA' }, { b64_json: 'AAAA' }] })
   const asked = { model: 'drawn', prompt: 'A lighthouse', n: 2 }
   expect(await costOf('/v1/images/generations', asked, pictures)).toBe(0.08)
   expect(await costOf('/v1/images/generations', { ...asked, quality: 'high' }, pictures)).toBe(0.334)
 })
 
-test('seconds of a film', async () => {
+test('a video costs its seconds', async () => {
   const film = json({ id: 'video_1', object: 'video', status: 'queued', model: 'filmed', created_at: 1, seconds: '8', size: '1280x720' })
   expect(await costOf('/v1/videos', { model: 'filmed', prompt: 'Waves' }, film)).toBe(0.8)
 })
 
-test('searches of documents, whose tokens have no price', async () => {
+test('reranking costs its searches, and no tokens', async () => {
   const found = {
     id: '1',
     results: [{ index: 0, relevance_score: 0.5 }],
@@ -115,7 +115,7 @@ test('searches of documents, whose tokens have no price', async () => {
   expect(await costOf('/v1/rerank', { model: 'sorted', query: 'a', documents: ['b'] }, json(found))).toBe(0.006)
 })
 
-test('a request, by its search context, as the answer reports it: whole and streamed', async () => {
+test('a request costs its search context as the answer reports it, whole and streamed', async () => {
   const choice = { index: 0, finish_reason: 'stop' }
   const head = { id: '1', created: 1, model: 'sonar' }
   const asked = { model: 'sonar', messages: [{ role: 'user', content: 'a' }] }

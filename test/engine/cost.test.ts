@@ -34,7 +34,7 @@ test.each(
   Object.values(dialects).flatMap(dialect =>
     ['openai', 'anthropic', 'gemini'].flatMap(upstream => [true, false].map(stream => ({ dialect, upstream, stream }))),
   ),
-)('$dialect.name → $upstream, stream: $stream', async ({ dialect, upstream, stream }) => {
+)('the log has the cost of $dialect.name → $upstream, stream: $stream', async ({ dialect, upstream, stream }) => {
   const before = lines().length
   const model = `${upstream}/sim`
   const response = await fetch(gateway.url + dialect.path(stream, model), {

@@ -34,14 +34,14 @@ const post = ({ url }: TestGateway, origin: string | undefined, key = KEY, strea
 
 const allowed = (response: Response): string | null => response.headers.get('access-control-allow-origin')
 
-test('off: no page of another origin is allowed', async () => {
+test('without `cors` no page of another origin is allowed', async () => {
   const gateway = await gatewayWith({})
   const asked = await preflight(gateway, PAGE)
   expect([asked.status, allowed(asked)]).toEqual([405, null])
   expect([...(await post(gateway, PAGE)).headers.keys()].filter(name => name.startsWith('access-control'))).toEqual([])
 })
 
-describe('for named origins', () => {
+describe('with named origins', () => {
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await gatewayWith({
@@ -50,7 +50,7 @@ describe('for named origins', () => {
     })
   })
 
-  test('a preflight is answered with what an SDK in a browser sends, without a key', async () => {
+  test('a preflight without a key is answered with the headers that an SDK in a browser sends', async () => {
     const asked = await preflight(gateway, PAGE)
     expect(asked.status).toBe(200)
     expect(await asked.text()).toBe('')
@@ -64,7 +64,7 @@ describe('for named origins', () => {
     expect(asked.headers.has('access-control-allow-credentials')).toBe(false)
   })
 
-  test.each(['https://a.dev.example.com', 'https://a.b.dev.example.com', 'http://localhost:5173'])('%s may', async origin => {
+  test.each(['https://a.dev.example.com', 'https://a.b.dev.example.com', 'http://localhost:5173'])('%s is allowed', async origin => {
     expect(allowed(await preflight(gateway, origin))).toBe(origin)
     expect(allowed(await post(gateway, origin))).toBe(origin)
   })
@@ -78,14 +78,14 @@ describe('for named origins', () => {
     'https://app.example.com:444',
     'http://localhost:80@evil.example',
     'null',
-  ])('%s may not', async origin => {
+  ])('%s is not allowed', async origin => {
     const asked = await preflight(gateway, origin)
     expect([asked.status, allowed(asked)]).toEqual([405, null])
     const answer = await post(gateway, origin)
     expect([allowed(answer), answer.headers.get('vary')]).toEqual([null, 'Origin'])
   })
 
-  test('answers, streams and failures can be read, with all of their headers', async () => {
+  test('answers, streams and failures can be read with all headers', async () => {
     const answer = await post(gateway, PAGE)
     expect([answer.status, allowed(answer), answer.headers.get('access-control-expose-headers')]).toEqual([200, PAGE, '*'])
     expect(answer.headers.has('x-ratelimit-remaining-requests')).toBe(true)
@@ -105,7 +105,7 @@ describe('for named origins', () => {
     expect([large.status, allowed(large)]).toEqual([415, PAGE])
   })
 
-  test('what has no origin is answered as ever', async () => {
+  test('a request without an origin is answered as usual', async () => {
     const answer = await post(gateway, undefined)
     expect([answer.status, allowed(answer), answer.headers.get('vary')]).toEqual([200, null, 'Origin'])
     const plain = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'OPTIONS' })

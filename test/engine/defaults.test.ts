@@ -29,9 +29,9 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-defaults-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test.each([
-  ['nothing at all', ''],
-  ['a key alone', 'workers: 1'],
-])('a file that holds %s means the defaults of its spec', async (_what, text) => {
+  ['no content', ''],
+  ['one key', 'workers: 1'],
+])('a file with %s has the defaults of the spec', async (_what, text) => {
   const path = join(folder, 'gateway.yaml')
   writeFileSync(path, text)
   const { settings, gateway } = await loadConfig(path, plan, path)
@@ -74,7 +74,7 @@ test('a text that is short for an object means the defaults of that object', asy
   })
 })
 
-test('a model that an upstream lists has the defaults of a model, also one of an odd name', async () => {
+test('a model that an upstream lists has the defaults of a model, whatever its name', async () => {
   const path = join(folder, 'models.yaml')
   const names = ['m', 'constructor', '__proto__']
   writeFileSync(path, `upstreams: { a: { provider: openai, secret: none, models: [${names.join(', ')}] } }`)
@@ -90,7 +90,7 @@ test('a model that an upstream lists has the defaults of a model, also one of an
     })
 })
 
-test('a route without limits has those of its spec', () => {
+test('a route without limits has the default limits of the spec', () => {
   const route = plan.routes.find(({ name }) => name === 'root') ?? plan.routes.find(({ paths }) => paths.includes('/'))
   const limits = spec('route').$defs.limits?.properties as Record<keyof RouteLimits, { default: string }>
   expect(route?.limits).toEqual(
@@ -100,7 +100,7 @@ test('a route without limits has those of its spec', () => {
   )
 })
 
-describe('a provider that requires an output limit gets one', () => {
+describe('a provider that requires an output limit gets', () => {
   test.each<[string, Record<string, unknown>, number | undefined, number]>([
     ['the default', {}, undefined, Number(spec('gateway').properties.max_output?.default)],
     ["the operator's", { max_output: 1234 }, undefined, 1234],

@@ -198,7 +198,7 @@ function send(client: Name, upstream: Name, isStream: boolean): Promise<Response
 const PAIRS = NAMES.flatMap(client => NAMES.map((upstream): [Name, Name] => [client, upstream]))
 
 describe.each(PAIRS)('%s to %s', (client, upstream) => {
-  test('schemas, arguments and results of a request', async () => {
+  test('the numbers of schemas, arguments and results of a request keep their digits', async () => {
     isCalling = false
     const response = await send(client, upstream, false)
     expect(await response.text()).toContain('Hi')
@@ -209,19 +209,19 @@ describe.each(PAIRS)('%s to %s', (client, upstream) => {
     expect(sent).toContain('"default":1.0')
   })
 
-  test('arguments of a whole answer', async () => {
+  test('the numbers of arguments in a whole answer keep their digits', async () => {
     isCalling = true
     expect(bare(await (await send(client, upstream, false)).text())).toContain(ARGS)
   })
 
-  test('arguments of a stream', async () => {
+  test('the numbers of arguments in a stream keep their digits', async () => {
     const text = await (await send(client, upstream, true)).text()
     expect(text).toMatch(dialects[client].proof)
     expect(bare(gathered(text))).toContain(ARGS)
   })
 })
 
-test.each(['chat', 'messages', 'responses'] as const)('names in snake case, and both kinds together, to %s', async upstream => {
+test.each(['chat', 'messages', 'responses'] as const)('snake case and both cases keep the digits of numbers, to %s', async upstream => {
   for (const [declarations, parameters, called, told] of [
     ['functionDeclarations', 'parameters_json_schema', 'functionCall', 'function_response'],
     ['function_declarations', 'parametersJsonSchema', 'function_call', 'functionResponse'],
@@ -246,7 +246,7 @@ test.each(['chat', 'messages', 'responses'] as const)('names in snake case, and 
 /** A schema in the provider's own language, whose members have types of their own. */
 const OWN_SCHEMA =
   '{"type":"OBJECT","properties":{"a":{"type":"NUMBER","minimum":0.0,"maximum":9007199254740993},"b":{"type":"ARRAY","maxItems":9223372036854775807,"items":{"type":"STRING"}}}}'
-const PLACES: [name: string, body: string][] = [
+const MEMBERS: [name: string, body: string][] = [
   ['parameters', `"tools":[{"functionDeclarations":[{"name":"look","parameters":${OWN_SCHEMA}}]}]`],
   ['responseSchema', `"generationConfig":{"responseMimeType":"application/json","responseSchema":${OWN_SCHEMA}}`],
   ['responseJsonSchema', `"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":${lower(OWN_SCHEMA)}}`],
@@ -258,8 +258,8 @@ function lower(schema: string): string {
   return schema.replaceAll(/"[A-Z]+"/g, word => word.toLowerCase())
 }
 
-describe.each(PLACES)('a schema of generate in %s', (_name, members) => {
-  test.each(NAMES)('to %s', async upstream => {
+describe.each(MEMBERS)('a schema of generate in %s', (_name, members) => {
+  test.each(NAMES)('keeps the digits of its numbers on the way to %s', async upstream => {
     isCalling = false
     const body = `{"contents":[{"parts":[{"text":"x"}]}],${members}}`
     const response = await ask(gateway, { dialect: dialects.generate, model: `on-${upstream}`, stream: false, body })
@@ -269,7 +269,7 @@ describe.each(PLACES)('a schema of generate in %s', (_name, members) => {
   })
 })
 
-test('what is no number where one has to be is refused all the same', async () => {
+test('a value that is not a number is refused where a number is required', async () => {
   for (const wrong of ['"a"', '{}', '[]']) {
     const body = `{"contents":[{"parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"NUMBER","minimum":${wrong},"maximum":1.0}}]}]}`
     const response = await ask(gateway, { dialect: dialects.generate, model: 'on-chat', stream: false, body })
@@ -278,13 +278,13 @@ test('what is no number where one has to be is refused all the same', async () =
   }
 })
 
-test('no number changes and no text does', () => {
+test('keepDigits and releaseDigits change neither numbers nor texts', () => {
   for (const text of [ARGS, RESULT, SCHEMA, '[1,-1,0,1.5,"1e5","a\\"1.0",123456789012345]', '{"1.0":[1.0]}']) {
     expect(releaseDigits(JSON.stringify(JSON.parse(keepDigits(text))))).toBe(text)
   }
 })
 
-test('a string may be of any length, and hold anything', () => {
+test('keepDigits accepts strings of any length and content', () => {
   for (const text of ['x'.repeat(24_000_000), '\n'.repeat(8_000_000), '\\"1.0'.repeat(1000), '\\\\']) {
     const json = `{"a":1.0,"b":${JSON.stringify(text)},"c":1e400}`
     const kept = keepDigits(json)

@@ -22,17 +22,17 @@ async function textOf(answer: Response): Promise<string> {
 describe.concurrent.each(PAIRS)('%s', (_name, { client, upstream }) => {
   const pair = { client, upstream }
 
-  test.each(TEXTS)('an answer with %s', async (_begin, text) => {
+  test.each(TEXTS)('an answer keeps its text: %s', async (_begin, text) => {
     const { gateway } = await setUpPair(pair, [socket => json(socket, 200, JSON.stringify(upstream.answer).replace('Hi', text))])
     expect(await textOf(await ask(gateway, { dialect: client }))).toContain(text)
   })
 
-  test.each(TEXTS)('a stream with %s', async (_begin, text) => {
+  test.each(TEXTS)('a stream keeps its text: %s', async (_begin, text) => {
     const { gateway } = await setUpPair(pair, [stream(upstream.begin, upstream.text(text), upstream.end)])
     expect(await textOf(await ask(gateway, { dialect: client, stream: true }))).toContain(text)
   })
 
-  test("a failure has the provider's message, before a stream and inside of it", async () => {
+  test("a failure has the provider's message, before a stream and inside it", async () => {
     const said = (text: string): string => text.replace('Told by the upstream.', 'Refusé, hélas.')
     const before = await setUpPair(pair, [socket => json(socket, 429, said(JSON.stringify(upstream.error)))])
     expect(await textOf(await ask(before.gateway, { dialect: client, stream: true }))).toContain('Refusé, hélas.')
@@ -40,7 +40,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, { client, upstream }) => {
     expect(await textOf(await ask(inside.gateway, { dialect: client, stream: true }))).toContain('Refusé, hélas.')
   })
 
-  test('an error about an unknown name contains it, with the right length', async () => {
+  test('an error about an unknown name quotes the name, and has the right length', async () => {
     const { gateway } = await setUpPair(pair, [() => undefined])
     const asked = await ask(gateway, { dialect: client, model: 'modèle' })
     expect(asked.status).toBe(404)
@@ -51,7 +51,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, { client, upstream }) => {
 })
 
 describe.concurrent('headers', () => {
-  test("an upstream's bytes are unchanged", async () => {
+  test('of an upstream keep their bytes', async () => {
     const value = 'caf\xc3\xa9 caf\xe9'
     const { gateway } = await setUp([
       socket => {
@@ -73,7 +73,7 @@ describe.concurrent('headers', () => {
     ['a\r\nset-cookie: b', 'a%0D%0Aset-cookie: b'],
     ['a\0b\x7f\x85', 'a%00b%7F%C2%85'],
     ['\ud83d\ude00 \ud83d', '%F0%9F%98%80 %EF%BF%BD'],
-  ])('%j', (value, written) => {
+  ])('are encoded: %j', (value, written) => {
     expect(headerText(value)).toEqual(written)
   })
 })
@@ -95,7 +95,7 @@ test('a close reason is UTF-8, cut to its maximum length', async () => {
   expect(reasonText('😀'.repeat(31))).toEqual(Buffer.from('😀'.repeat(30)))
 })
 
-test('text that is ASCII stays text, all other becomes bytes', () => {
+test('ASCII text stays text, and other text becomes bytes', () => {
   for (const text of ['', 'plain\r\n\0']) expect(utf8(text)).toBe(text)
   for (const text of ['é', 'ÿ', '日本', '😀', '\ud83d', 'a\x80']) expect(utf8(text)).toEqual(Buffer.from(text))
 })

@@ -97,7 +97,7 @@ function messageOf(told: Told): unknown {
 const dialects = Object.values(plan.dialects)
 const all = dialects.flatMap(dialect => KINDS.map((kind): [string, Kind, Dialect] => [dialect.name, kind, dialect]))
 
-describe('every kind in every dialect', () => {
+describe('every kind of error in every dialect', () => {
   test.each(all)('%s as %s', (_name, kind, dialect) => {
     const message = `What went wrong: "quotes", \\ and\nlines, é😀 </script>.`
     const { status, headers, body } = renderError(dialect, new GatewayError(kind, message), ID)
@@ -182,8 +182,8 @@ describe('other parts of an error', () => {
   })
 })
 
-describe('an exception of another class', () => {
-  test('is an internal error, whose message no client sees', () => {
+describe('asGatewayError', () => {
+  test('makes an exception of another class an internal error, whose message no client sees', () => {
     const error = asGatewayError(new TypeError('secret of /etc/passwd'))
     expect(error.kind).toBe('internal')
     for (const dialect of dialects) {
@@ -194,7 +194,7 @@ describe('an exception of another class', () => {
     expect(error.cause).toBeInstanceOf(TypeError)
   })
 
-  test('a failure that has a kind is left as it is', () => {
+  test('keeps an error that has a kind', () => {
     const error = new GatewayError('conflict', 'x')
     expect(asGatewayError(error)).toBe(error)
   })

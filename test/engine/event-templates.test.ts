@@ -64,7 +64,7 @@ const { shape } = fc.letrec<{ shape: unknown; list: unknown[]; object: object }>
   object: fc.dictionary(key, tie('shape'), { maxKeys: 4 }),
 }))
 
-/** Leaves are changed in their places, in the way of events of one stream. */
+/** Changes leaves as the events of one stream differ. */
 function varied(value: unknown, leaves: unknown[]): unknown {
   if (Array.isArray(value)) return value.map(item => varied(item, leaves))
   if (typeof value === 'object' && value !== null)
@@ -86,8 +86,8 @@ const damaged = fc
     for (const [which, where, put] of cuts) {
       const at = which % result.length
       const text = result[at] as string
-      const place = text.length === 0 ? 0 : where % text.length
-      result[at] = text.slice(0, place) + put + text.slice(place + 1)
+      const offset = text.length === 0 ? 0 : where % text.length
+      result[at] = text.slice(0, offset) + put + text.slice(offset + 1)
     }
     return result
   })
@@ -109,7 +109,7 @@ describe.each([
 ])('%s', (_what, texts) => {
   const streams = fc.array(texts, { minLength: 1, maxLength: 3 })
 
-  test('are what JSON.parse makes of them', () => {
+  test('are read as JSON.parse reads them', () => {
     fc.assert(
       fc.property(streams, lists => {
         const templates = createEventTemplates(formatWith([]))
@@ -122,7 +122,7 @@ describe.each([
     )
   })
 
-  test('come with their text wherever a marker is in it', () => {
+  test('come with their text if it contains a marker', () => {
     fc.assert(
       fc.property(streams, markers, (lists, watched) => {
         const templates = createEventTemplates(formatWith(watched))
@@ -150,7 +150,7 @@ test.each([
     ),
   ],
   ['texts with more escapes than are looked for', ['a', 'b', '"'.repeat(63), '"'.repeat(64), '"'.repeat(65)].map(text => chunk(text))],
-  ['escapes that are none', ['"a"', '"b"', '"\\x"', '"\\u12"', '"\\'].map(text => `{"a":${text}}`)],
+  ['invalid escapes', ['"a"', '"b"', '"\\x"', '"\\u12"', '"\\'].map(text => `{"a":${text}}`)],
   ['numbers', [0, 1, 10, 999_999_999_999_999].map(at => chunk('same', at))],
   ['a text and a number', [0, 1, 12].map(at => chunk(`word ${at}`, at))],
   ['two texts', ['x', 'y', 'zz'].map(text => chunk(text, 0, `,"obfuscation":"${text}${text}"`))],
@@ -160,12 +160,12 @@ test.each([
   ['another key', ['{"a":"x"}', '{"b":"x"}', '{"a":"y"}', '{"b":"z"}']],
   ['the name of the prototype', ['a', 'b', 'c'].map(text => `{"__proto__":{"x":"${text}"},"y":"${text}"}`)],
   [
-    'what looks like a mark',
+    'texts that look like a mark',
     ['a', '\u00010\u0001', '\u00011\u0001', 'b'].map(text => `{"a":${JSON.stringify(text)},"b":"\\u00010\\u0001"}`),
   ],
-  ['what a pattern is made of', ['a', 'b', 'c'].map(text => `{"a":"${text}","b":"(.*)[a]{1}^$|?+ \\\\d /"}`)],
+  ['characters of regular expressions', ['a', 'b', 'c'].map(text => `{"a":"${text}","b":"(.*)[a]{1}^$|?+ \\\\d /"}`)],
   ['blanks', ['a', 'b', 'c'].map(text => ` { "a" : "${text}" , "b" : 1 } `)],
-  ['what is no object', ['"a"', '"b"', '1', '2', '[1,"a"]', '[2,"b"]', 'null', '']],
+  ['values that are not objects', ['"a"', '"b"', '1', '2', '[1,"a"]', '[2,"b"]', 'null', '']],
   ['the end', [chunk('a'), chunk('b'), SENTINEL, chunk('c')]],
 ])('%s', (_what, texts) => {
   const blocks = texts.map(event)
@@ -181,7 +181,7 @@ test.each([
   ['comments, with quotes', ['x', 'y', 'z'].map(text => `: "${text}\ndata: {"a":"${text}"}\n\n: "\n\n`)],
   ['several lines of data', ['x', 'y', 'z'].map(text => `data: {"a":\ndata: "${text}"}\n\n`)],
   ['a line end in a text', ['x', 'y', 'z\nz', 'z\n\nz'].map(text => `data: {"a":"${text}"}\n\n`)],
-  ['a mark of byte order', ['\ufeffdata: {"a":"x"}\n\n', 'data: {"a":"y"}\n\n', 'data: {"a":"z"}\n\n']],
+  ['a byte order mark', ['\ufeffdata: {"a":"x"}\n\n', 'data: {"a":"y"}\n\n', 'data: {"a":"z"}\n\n']],
 ])('%s', (_what, blocks) => {
   expect(taken(blocks, readerOf())).toStrictEqual(parsed(blocks))
 })
@@ -196,7 +196,7 @@ function castOf(texts: readonly string[], reader: EventReader): number {
   return count
 }
 
-test('a stream is cast from what others left', () => {
+test('a stream uses the templates of earlier streams', () => {
   const templates = createEventTemplates(formatWith([]))
   const streamOf = (id: number): string[] => ['a', 'b', 'c'].map(text => `{"id":"${id}","created":${id},"text":"${text}"}`)
   expect(castOf(streamOf(1), templates.reader())).toBe(1)
@@ -204,7 +204,7 @@ test('a stream is cast from what others left', () => {
   expect(castOf(streamOf(3), templates.reader())).toBe(3)
 })
 
-test('events are cast whatever their lines are', () => {
+test('events with names and ids use templates', () => {
   const lines = (text: string, index: number): string => `event: piece\nid: ${index}\ndata: {"text":"${text}"}\n\n`
   let count = 0
   readerOf().read(['a', 'b', 'c', 'd'].map(lines).join(''), (_value, told) => {
@@ -213,7 +213,7 @@ test('events are cast whatever their lines are', () => {
   expect(count).toBe(2)
 })
 
-test('where events are all unlike, little is tried, and what comes back is learnt again', () => {
+test('templates are rarely tried if all events differ, and are learnt again when events repeat', () => {
   const templates = createEventTemplates(formatWith([]))
   // Each name occurs twice, and never again.
   for (let kind = 0; kind < 200; kind++)
@@ -230,27 +230,27 @@ test('where events are all unlike, little is tried, and what comes back is learn
 test.each([
   ['a word that a text may be', ['"error"'], ['x', 'y', 'z', 'error', 'an error'].map(text => `{"a":"${text}"}`), [3]],
   ['a name that follows', ['"b":"'], ['x', 'y', 'z', 'b'].map(text => `{"a":"${text}","b":null}`), []],
-  ['a name that is there', ['"b"'], ['x', 'y', 'z'].map(text => `{"a":"${text}","b":null}`), [2]],
+  ['an existing name', ['"b"'], ['x', 'y', 'z'].map(text => `{"a":"${text}","b":null}`), [2]],
   ['a word without quotes', ['stop'], ['x', 'y', 'z', 'stop'].map(text => `{"a":"${text}"}`), [2, 3]],
   ['a word in quotes that a text speaks of', ['"stop"'], ['x', 'y', 'z', '\\"stop\\"'].map(text => `{"a":"${text}"}`), []],
   ['a name and the beginning of a text', ['"a":"er'], ['x', 'y', 'z', 'error'].map(text => `{"a":"${text}"}`), [2, 3]],
   ['a name and a number', ['"a":1'], [5, 6, 7, 12].map(number => `{"a":${number}}`), [2, 3]],
   ['a number', ['12'], [5, 6, 7, 12].map(number => `{"a":${number}}`), [2, 3]],
   ['two texts', ['"a":"x","b":"y'], ['p', 'q', 'r', 'x'].map(text => `{"a":"${text}","b":"${text === 'x' ? 'y' : text}"}`), [2, 3]],
-  ['what has a backslash', ['"x\\"y"'], ['p', 'q', 'r', 'x\\"y'].map(text => `{"a":"${text}"}`), [2, 3]],
-])('of a marker that is %s no event is cast in silence', (_what, watched, texts, told) => {
+  ['a text with a backslash', ['"x\\"y"'], ['p', 'q', 'r', 'x\\"y'].map(text => `{"a":"${text}"}`), [2, 3]],
+])('an event with a marker comes with its text: %s', (_what, watched, texts, told) => {
   const reader = readerOf(watched)
-  const places: number[] = []
-  texts.forEach((text, place) => {
+  const indices: number[] = []
+  texts.forEach((text, index) => {
     reader.read(event(text), (_value, read) => {
-      if (read !== undefined) places.push(place)
+      if (read !== undefined) indices.push(index)
     })
   })
   // Two come before there is a template.
-  expect(places).toStrictEqual([0, 1, ...told])
+  expect(indices).toStrictEqual([0, 1, ...told])
 })
 
-test('reading stops when the handler says so', () => {
+test('reading stops when the handler returns true', () => {
   const reader = readerOf()
   const values: unknown[] = []
   const text = ['a', 'b', 'c', 'd'].map(content => event(chunk(content))).join('')
@@ -259,7 +259,7 @@ test('reading stops when the handler says so', () => {
   expect(values).toHaveLength(3)
 })
 
-test('an event keeps what it has when the next one comes, and shares what never changes', () => {
+test('an event keeps its values when the next one is read, and shares constant ones', () => {
   const values: { choices: { delta: { content: string } }[]; meta: object }[] = []
   const text = ['a', 'b', 'c', 'd'].map(content => event(chunk(content, 0, ',"meta":{"tier":"x"}'))).join('')
   readerOf().read(text, value => {

@@ -19,10 +19,10 @@ describe('isPublic', () => {
     'fe80::1',
     '::ffff:10.0.0.1',
     'nonsense',
-  ])('%s is not', address => {
+  ])('%s is not public', address => {
     expect(isPublic(address)).toBe(false)
   })
-  test.each(['1.1.1.1', '93.184.216.34', '2606:4700::1111'])('%s is', address => {
+  test.each(['1.1.1.1', '93.184.216.34', '2606:4700::1111'])('%s is public', address => {
     expect(isPublic(address)).toBe(true)
   })
 })
@@ -60,7 +60,7 @@ async function ask(url: string, more: Record<string, unknown>): Promise<Response
   return response
 }
 
-test.each(['/a.png', '/moved'])('%s goes inside the request', async path => {
+test.each(['/a.png', '/moved'])('%s is fetched and sent inside the request', async path => {
   const response = await ask(base + path, { fetch: { private: true } })
   expect(response.status).toBe(200)
   expect(simulator.requests.at(-1)?.body).toContain(PNG)
@@ -73,7 +73,7 @@ test('a missing file is reported', async () => {
 })
 
 test.each(['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '2130706433', '0177.0.0.1', '0x7f.1', '[::127.0.0.1]', '[::1]'])(
-  'what is private is not fetched: %s',
+  'a private address is not fetched: %s',
   async host => {
     const before = [simulator.requests.length, asked]
     expect((await ask(`${base.replace('127.0.0.1', host)}/a.png`, {})).status).toBe(400)

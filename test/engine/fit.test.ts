@@ -53,7 +53,7 @@ test('instructions inside a conversation become user messages if the model accep
   )
 })
 
-test('a model that accepts them gets them unchanged', async () => {
+test('a model that accepts instructions inside a conversation gets them unchanged', async () => {
   const { status, sent, dropped } = await ask('/v1/messages', conversation('claude-opus-4-8-sim'))
   expect([status, dropped]).toEqual([200, null])
   expect(sent).toBe(conversation('claude-opus-4-8-sim'))
@@ -71,7 +71,7 @@ test.each([
     'messages',
   ],
   ['claude-haiku-4-5-sim', { thinking: { type: 'enabled', budget_tokens: 4096 } }, 'thinking.budget_tokens'],
-])('%s is not asked what it refuses', async (model, rest, param) => {
+])('%s does not get what it refuses', async (model, rest, param) => {
   const { status, sent, error } = await ask(
     '/v1/messages',
     JSON.stringify({ model, max_tokens: 2000, messages: [{ role: 'user', content: 'a' }], ...rest }),
@@ -92,7 +92,7 @@ test('an unknown level becomes a known one if the levels of the model are known'
   expect(JSON.parse(sent).output_config).toEqual({ effort: 'high' })
 })
 
-test('thinking between calls may have more than an answer may', async () => {
+test('the budget of thinking between calls may exceed the limit of an answer', async () => {
   const tools = [{ name: 'f', input_schema: { type: 'object' } }]
   const thinking = { type: 'enabled', budget_tokens: 4096 }
   const body = { model: 'claude-haiku-4-5-sim', max_tokens: 2000, messages: [{ role: 'user', content: 'a' }], tools, thinking }
@@ -108,7 +108,7 @@ test('a model that accepts tools only without reasoning gets no reasoning, and t
   expect(JSON.parse(sent)).toMatchObject({ n: 2, reasoning_effort: 'none' })
 })
 
-test('a model without that control does not get a request that its preferred dialect cannot express', async () => {
+test('a model does not get a request that its preferred dialect cannot express', async () => {
   const { status, sent, error } = await ask('/v1/chat/completions', twice('gpt-6-astra-sim'))
   expect([status, sent, error.param]).toEqual([400, '', 'tools'])
 })

@@ -48,14 +48,14 @@ describe('deadlines', () => {
     ['headers', () => undefined, false],
     ['first_event', socket => socket.write(streamHead), true],
     ['total', socket => socket.write(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{`), false],
-  ])('%s: an upstream that is late is 504', async (name, script, stream) => {
+  ])('%s: a late upstream is 504', async (name, script, stream) => {
     const { gateway } = await setUp([script], { limits: { [name]: '200ms' } })
     const response = await ask(gateway, stream)
     expect(response.status).toBe(504)
     expect(await response.json()).toMatchObject({ error: { type: 'timeout_error' } })
   })
 
-  test('idle: a stream that falls silent ends with an error event, and no end', async () => {
+  test('idle: a silent stream ends with an error event, and without an end event', async () => {
     const { gateway } = await setUp([socket => socket.write(streamHead + chunk(piece('Hi')))], { limits: { idle: '200ms' } })
     const text = await (await ask(gateway, true)).text()
     expect(text).toContain('"Hi"')
@@ -79,7 +79,7 @@ describe('targets', () => {
     ['404', socket => json(socket, 404, { error: { message: 'no model' } })],
     ['a closed connection', socket => socket.destroy()],
     ['half a head', socket => socket.end('HTTP/1.1 200')],
-  ])('%s moves on to the next one', async (name, bad) => {
+  ])('%s: the next target is tried', async (name, bad) => {
     const { gateway, upstreams } = await setUp([bad, good])
     expect(await (await ask(gateway)).json()).toMatchObject({ id: 'c1' })
     expect(upstreams.map(upstream => upstream.requests.length)).toEqual([1, 1])
@@ -89,7 +89,7 @@ describe('targets', () => {
     expect(upstreams.map(upstream => upstream.requests.length)).toEqual([most, 4])
   })
 
-  test('a stream that fails before its first event moves on, and the client sees one clean stream', async () => {
+  test('a stream that fails before its first event is retried at the next target, and the client sees one stream', async () => {
     const failing: Script = socket =>
       socket.write(streamHead + chunk('data: {"error":{"message":"no","type":"server_error"}}\n\n') + chunk(''))
     const { gateway, upstreams } = await setUp([failing, goodStream])
@@ -99,7 +99,7 @@ describe('targets', () => {
     expect(upstreams.map(upstream => upstream.requests.length)).toEqual([1, 1])
   })
 
-  test('a faulty request is not tried elsewhere', async () => {
+  test('a faulty request is not sent to the next target', async () => {
     const { gateway, upstreams } = await setUp([
       socket => json(socket, 400, { error: { message: 'bad', code: 'context_length_exceeded', param: 'messages' } }),
       good,
@@ -116,8 +116,8 @@ describe('truncation', () => {
     ['the body ends without an end event', socket => socket.write(streamHead + chunk(piece('Hi')) + chunk(''))],
     ['the connection breaks', socket => socket.write(streamHead + chunk(piece('Hi')), () => setTimeout(() => socket.destroy(), 30))],
     ['an event is cut in half', socket => socket.write(streamHead + chunk(piece('Hi') + piece('there').slice(0, 30)) + chunk(''))],
-    ['an event is no JSON', socket => socket.write(streamHead + chunk(`${piece('Hi')}data: {"error": oops\n\n`) + chunk(''))],
-  ])('%s: an error event and no end', async (_name, script) => {
+    ['an event is not JSON', socket => socket.write(streamHead + chunk(`${piece('Hi')}data: {"error": oops\n\n`) + chunk(''))],
+  ])('%s: the client gets an error event and no end event', async (_name, script) => {
     const { gateway } = await setUp([script])
     const text = await (await ask(gateway, true)).text()
     expect(text).toContain('"Hi"')
@@ -136,7 +136,7 @@ describe('truncation', () => {
 })
 
 describe('the client', () => {
-  test('giving up cancels the upstream call at once', async () => {
+  test('cancels the upstream call at once by disconnecting', async () => {
     const { gateway, upstreams } = await setUp([socket => socket.write(streamHead + chunk(piece('Hi')))])
     const gone = new AbortController()
     const response = await ask(gateway, true, gone.signal)
@@ -146,7 +146,7 @@ describe('the client', () => {
     await expect.poll(() => gateway.log.find(line => line.msg === 'request')?.partial).toBe(true)
   })
 
-  test('a slow one holds the upstream back, and gets every byte in the end', async () => {
+  test('holds the upstream back if it is slow, and gets every byte', async () => {
     const total = 30_000
     let sent = 0
     const flood: Script = socket => {
@@ -179,7 +179,7 @@ describe('the client', () => {
     expect(tail.trimEnd().endsWith('[DONE]')).toBe(true)
   })
 
-  test('a body over the limit is 413, declared or not', async () => {
+  test('gets 413 for a body over the limit, with or without a declared length', async () => {
     const { gateway, upstreams } = await setUp([good], { limits: { body: '10KiB' } })
     const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x'.repeat(20_000) }] })
     const headers = { authorization: `Bearer ${KEY}` }
@@ -200,7 +200,7 @@ describe('the client', () => {
   })
 })
 
-test('credentials stay where they belong', async () => {
+test('neither side sees the credentials of the other', async () => {
   const { gateway, upstreams } = await setUp([
     socket => json(socket, 400, { error: { message: 'your key upstream-secret-1234 at http://10.0.0.7:99/x is odd' } }),
   ])

@@ -27,21 +27,21 @@ const statuses = async (gateway: { url: string }, times: number, asked: Asked = 
   return found
 }
 
-describe.concurrent('ejection', () => {
-  test('after this many failures in a row, by default three', async () => {
+describe.concurrent('a target is ejected', () => {
+  test('after the configured number of failures in a row, by default three', async () => {
     const { gateway, counts } = await routed({ a: { script: failing }, b: { script: good, target: { priority: 2 } } })
     expect(await statuses(gateway, 5)).toEqual([200, 200, 200, 200, 200])
     expect(counts()).toEqual({ a: 3, b: 5 })
   })
 
-  test('a success resets the count', async () => {
+  test('after failures in a row since the last success', async () => {
     const script = inTurn(failing, failing, good, failing, failing, good)
     const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } })
     await statuses(gateway, 6)
     expect(counts()).toEqual({ a: 6, b: 4 })
   })
 
-  test('by the share of failures, once there are enough requests', async () => {
+  test('for its share of failures, once there are enough requests', async () => {
     const health = { consecutive_failures: 'none', failure_percentage_threshold: 50, failure_percentage_request_volume: 6 }
     const script = inTurn(failing, good, failing, good, failing, good, failing)
     const { gateway, counts } = await routed({ a: { script, upstream: { health } }, b: { script: good, target: { priority: 2 } } })
@@ -50,7 +50,7 @@ describe.concurrent('ejection', () => {
     expect(counts()).toEqual({ a: 7, b: 6 })
   })
 
-  test('never, where neither is looked at', async () => {
+  test('never, if both rules are off', async () => {
     const health = { consecutive_failures: 'none', failure_percentage_threshold: 'none' }
     const { gateway, counts } = await routed({ a: { script: failing, upstream: { health } }, b: { script: good, target: { priority: 2 } } })
     await statuses(gateway, 30)
@@ -64,14 +64,14 @@ describe.concurrent('ejection', () => {
     expect(counts()).toEqual({ a: 1, b: 4 })
   })
 
-  test('not for faulty requests', async () => {
+  test('for no faulty request', async () => {
     const script: Script = socket => json(socket, 400, chat.error)
     const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } })
     expect(new Set(await statuses(gateway, 5))).toEqual(new Set([400]))
     expect(counts()).toEqual({ a: 5, b: 0 })
   })
 
-  test('only the trial decides about the return: other requests go elsewhere meanwhile', async () => {
+  test('until a trial succeeds, while other requests go to other targets', async () => {
     const health = { consecutive_failures: 1, base_ejection_time: '50ms' }
     let release: (() => void) | undefined
     const trial: Script = socket => {
@@ -101,7 +101,7 @@ describe.concurrent('ejection', () => {
     expect(counts()).toEqual({ a: 5, b: b + 3 })
   })
 
-  test('outlives a reload', async () => {
+  test('still after a reload', async () => {
     const health = { base_ejection_time: '1m' }
     const stage = await routed({ a: { script: failing, upstream: { health } }, b: { script: good, target: { priority: 2 } } })
     await statuses(stage.gateway, 3)
@@ -124,7 +124,7 @@ describe('the state of a target', () => {
   }
   const left = (health: Health): number => health.ejectedUntil - performance.now()
 
-  test('the time doubles with each ejection, up to the longest', () => {
+  test('doubles its ejection time each time, up to the longest', () => {
     const health = new Health(config)
     const times = Array.from({ length: 8 }, () => {
       health.fail(false, undefined)
@@ -135,13 +135,13 @@ describe('the state of a target', () => {
     expect(times).toEqual([1, 2, 4, 8, 16, 32, 60, 60])
   })
 
-  test('what was under way when it was ejected does not make it longer', () => {
+  test('does not extend its ejection for requests that were running', () => {
     const health = new Health(config)
     for (let count = 0; count < 50; count++) health.fail(false, undefined)
     expect(left(health)).toBeLessThanOrEqual(1_000)
   })
 
-  test('a result that is neither failure nor success leaves the trial to another request', () => {
+  test('leaves the trial to another request after a result that is neither failure nor success', () => {
     const health = new Health(config)
     health.ejectedUntil = 1
     expect(health.begin()).toBe(true)
@@ -151,7 +151,7 @@ describe('the state of a target', () => {
     expect(health.ejectedUntil).toBe(1)
   })
 
-  test('its weight grows from a tenth after its return, and is whole where it never was ejected', () => {
+  test('has a weight that grows from a tenth after its return, and is full if it was never ejected', () => {
     const health = new Health(config)
     const time = performance.now()
     expect(health.share(time)).toBe(1)
@@ -174,7 +174,7 @@ describe.concurrent('slots at an upstream', () => {
     }
   }
 
-  test('who finds none waits, and is served in turn', async () => {
+  test('serve waiting requests in turn', async () => {
     const { script, release, held } = holding()
     const { gateway, counts } = await routed({ a: { script, upstream: { concurrency: { max_requests: 1 } } } })
     const asked = [ask(gateway)]
@@ -188,7 +188,7 @@ describe.concurrent('slots at an upstream', () => {
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200])
   })
 
-  test('one too many is refused as overload, in the words of the caller', async () => {
+  test('refuse a request as overload, in the form of the caller, if too many wait', async () => {
     const { script, release, held } = holding()
     const concurrency = { max_requests: 1, max_pending_requests: 0 }
     const { gateway } = await routed({ a: { script, upstream: { concurrency } } })
@@ -204,7 +204,7 @@ describe.concurrent('slots at an upstream', () => {
     expect(lines.filter(({ status }) => status !== 200)[0]).toMatchObject({ failed: [{ target: 'a/m', kind: 'overloaded' }] })
   })
 
-  test('who waits too long is refused', async () => {
+  test('refuse a request that waits too long', async () => {
     const { script, release, held } = holding()
     const concurrency = { max_requests: 1, pending_timeout: '50ms' }
     const { gateway, counts } = await routed({ a: { script, upstream: { concurrency } } })
@@ -216,7 +216,7 @@ describe.concurrent('slots at an upstream', () => {
     expect(counts()).toEqual({ a: 1 })
   })
 
-  test('no request waits if another target has a free slot', async () => {
+  test('let no request wait if another target has a free slot', async () => {
     const { script, release, held } = holding()
     const { gateway, counts } = await routed({
       a: { script, upstream: { concurrency: { max_requests: 1 } } },
@@ -230,7 +230,7 @@ describe.concurrent('slots at an upstream', () => {
     await first
   })
 
-  test('a stream has its place until its end, and a client that goes gives it back', async () => {
+  test('are held by a stream until its end, and are free when its client disconnects', async () => {
     let end: (() => void) | undefined
     const script = inTurn(
       socket => {
@@ -258,7 +258,7 @@ describe.concurrent('slots at an upstream', () => {
     expect(counts()).toEqual({ a: 3 })
   })
 
-  test('places that are taken are counted by the next configuration, too', async () => {
+  test('stay held in the next configuration', async () => {
     const { script, release, held } = holding()
     const stage = await routed({ a: { script, upstream: { concurrency: { max_requests: 1 } } } })
     const first = ask(stage.gateway)

@@ -1,4 +1,4 @@
-// Small parts: deadlines, redaction, counting, the place of a key.
+// Small parts: deadlines, redaction, counting, the location of a key.
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -40,7 +40,7 @@ describe('deadlines', () => {
   /** Until one that falls due after so many milliseconds has fired: whatever was due before it has, too. */
   const passed = (milliseconds: number): Promise<void> => new Promise(done => deadline(now() + milliseconds, () => done()))
 
-  test('one that is due fires once, not before its time and soon after it', async () => {
+  test('fire once, not before their time and soon after it', async () => {
     const due = now() + 100
     const { fired } = deadline(due)
     await expect.poll(() => fired.length).toBe(1)
@@ -50,7 +50,7 @@ describe('deadlines', () => {
     expect(fired).toHaveLength(1)
   })
 
-  test('one that is moved fires at its new time', async () => {
+  test('fire at their new time if they are moved', async () => {
     const due = now() + 250
     const { self, fired } = deadline(now() + 60)
     // It is moved when it has been looked at some times, and before it is looked at once more: the last one comes first.
@@ -61,7 +61,7 @@ describe('deadlines', () => {
     expect(fired[0]).toBeGreaterThanOrEqual(due)
   })
 
-  test('one that is not armed, or not watched any more, does not fire', async () => {
+  test('do not fire if they are not armed or no longer watched', async () => {
     const idle = deadline(Number.POSITIVE_INFINITY)
     const gone = deadline(now() + 30)
     unwatch(gone.self)
@@ -69,7 +69,7 @@ describe('deadlines', () => {
     expect([idle.fired, gone.fired]).toEqual([[], []])
   })
 
-  test('one may arm itself again, and take others away', async () => {
+  test('may arm themselves again, and remove others', async () => {
     const other = deadline(now() + 100_000)
     const { fired } = deadline(now() + 30, self => {
       unwatch(other.self)
@@ -81,7 +81,7 @@ describe('deadlines', () => {
     expect(other.fired).toEqual([])
   })
 
-  test('what came in time is heard before they fire, also where the process did not run meanwhile', async () => {
+  test('fire after what came in time, even if the process was suspended', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -103,7 +103,7 @@ describe('deadlines', () => {
     server.close()
   })
 
-  test('they keep no process alive', async () => {
+  test('keep no process alive', async () => {
     const built = pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'engine', 'core', 'deadlines.js')).href
     const code = `const { watch } = await import(${JSON.stringify(built)}); watch({ due: Infinity, fire() {} }); console.log('over')`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code])
@@ -119,7 +119,7 @@ describe('masking', () => {
   } as Target
 
   test.each<[string, string, string]>([
-    ['the secret, wherever it stands', 'key hunter2-is-the-secret! (hunter2-is-the-secret)', 'key ***! (***)'],
+    ['the secret, at any position', 'key hunter2-is-the-secret! (hunter2-is-the-secret)', 'key ***! (***)'],
     ['keys of other accounts', 'Incorrect API key provided: sk-proj-abcdefgh12345678.', 'Incorrect API key provided: ***'],
     ['keys that the provider has shortened', 'key sk-abcd************wxyz is wrong', 'key *** is wrong'],
     ['keys of Google', 'API key AIzaSyA1234567890abcdefghijklmnopqrstuv not valid', 'API key *** not valid'],
@@ -128,7 +128,7 @@ describe('masking', () => {
     ['loopback addresses', 'connect ECONNREFUSED 127.0.0.1:11434', 'connect ECONNREFUSED ***'],
     ['private addresses', 'at http://10.1.2.3:99/x/y and 192.168.0.9, 172.16.0.1', 'at *** and ***, ***'],
     ['local names', 'upstream http://llm.default.svc:80/v1 and vllm.internal', 'upstream *** and ***'],
-  ])('%s', (_name, text, masked) => {
+  ])('hides %s', (_name, text, masked) => {
     expect(redact(text, target)).toBe(masked)
   })
 
@@ -137,22 +137,22 @@ describe('masking', () => {
     'Version 10.2 of 172 models; 8.8.8.8 is public, and so is 172.32.0.1.',
     'See https://platform.openai.com/docs/errors or mail a.internalist@example.com',
     'messages.0.content: keyword task-oriented is not a risk-free word',
-  ])('what is nobody’s secret stays: %s', text => {
+  ])('keeps what is not a secret: %s', text => {
     expect(redact(text, target)).toBe(text)
   })
 
-  test('a public host of the provider itself may be named', () => {
+  test('keeps a public host of the provider', () => {
     const own = { ...target, host: 'api.example.com' } as Target
     expect(redact('see https://api.example.com/help', own)).toBe('see https://api.example.com/help')
   })
 
-  test('a message has an end', () => {
+  test('limits the length of a message', () => {
     const masked = redact('x'.repeat(100_000), target)
     expect(masked.length).toBeLessThan(5_000)
     expect(masked.endsWith('…')).toBe(true)
   })
 
-  test('a message made to be slow to search is not', () => {
+  test('searches hostile messages quickly', () => {
     // Its own time, not that of what else runs on the machine: microseconds.
     const began = process.cpuUsage()
     redact(`${'a.'.repeat(30_000)}!`, target)
@@ -165,11 +165,11 @@ describe('masking', () => {
 
 describe('usage', () => {
   test.each<[string, Usage | undefined, RawUsage | undefined, Usage | undefined]>([
-    ['nothing of nothing', undefined, undefined, undefined],
-    ['what is known stays', { input: 1 }, undefined, { input: 1 }],
+    ['no usage from nothing', undefined, undefined, undefined],
+    ['known figures stay', { input: 1 }, undefined, { input: 1 }],
     ['later figures replace earlier ones', { input: 1, output: 2 }, { output: 5 }, { input: 1, output: 5 }],
     ['a zero is a figure', { output: 5 }, { output: 0 }, { output: 0 }],
-    ['what is no number is none', { input: 1 }, { input: null, output: '7', cached: undefined }, { input: 1 }],
+    ['other values than numbers are ignored', { input: 1 }, { input: null, output: '7', cached: undefined }, { input: 1 }],
     [
       'names of the data language become those of the log',
       undefined,
@@ -186,7 +186,7 @@ describe('the key that a request presents', () => {
   const all = ['bearer', 'x-api-key', 'x-goog-api-key', 'query-key', 'subprotocol']
   test.each<[string, string[], Record<string, string>, Record<string, string>, string | undefined]>([
     ['a bearer token', all, { authorization: 'Bearer k' }, {}, 'k'],
-    ['the scheme in any letters', all, { authorization: 'bEARER k' }, {}, 'k'],
+    ['the scheme in any case', all, { authorization: 'bEARER k' }, {}, 'k'],
     ['blanks around the token', all, { authorization: 'Bearer   k ' }, {}, 'k'],
     ['another scheme', all, { authorization: 'Basic k' }, {}, undefined],
     ['a bare token', all, { authorization: 'k' }, {}, undefined],
@@ -194,12 +194,18 @@ describe('the key that a request presents', () => {
     ['a query', all, {}, { key: 'k' }, 'k'],
     ['a protocol', all, { 'sec-websocket-protocol': 'realtime, openai-insecure-api-key.k, beta' }, {}, 'k'],
     ['protocols without a key', all, { 'sec-websocket-protocol': 'realtime' }, { key: 'q' }, 'q'],
-    ['an empty place is not filled', all, { authorization: 'Bearer ', 'x-api-key': '' }, { key: 'k' }, 'k'],
-    ['several: the first that the route lists', ['x-api-key', 'bearer'], { authorization: 'Bearer b', 'x-api-key': 'x' }, {}, 'x'],
-    ['a place that the route does not list', ['bearer'], { 'x-api-key': 'k' }, { key: 'k' }, undefined],
+    ['empty locations', all, { authorization: 'Bearer ', 'x-api-key': '' }, { key: 'k' }, 'k'],
+    [
+      'several keys, of which the first location of the route counts',
+      ['x-api-key', 'bearer'],
+      { authorization: 'Bearer b', 'x-api-key': 'x' },
+      {},
+      'x',
+    ],
+    ['a location that the route does not list', ['bearer'], { 'x-api-key': 'k' }, { key: 'k' }, undefined],
     ['none', all, {}, {}, undefined],
-  ])('%s', (_name, places, headers, query, key) => {
-    expect(presentedKey(places, plan.keyLocations, headers, query)).toBe(key)
+  ])('%s', (_name, locations, headers, query, key) => {
+    expect(presentedKey(locations, plan.keyLocations, headers, query)).toBe(key)
   })
 })
 
@@ -229,7 +235,7 @@ describe('an indexed set', () => {
       .map(({ name }) => name)
       .sort()
 
-  test('holds each member once, whatever comes and goes', () => {
+  test('contains each member once, whatever is added and removed', () => {
     const set = new IndexedSet<Member>()
     const [a, b, c] = ['a', 'b', 'c'].map(member) as [Member, Member, Member]
     for (const one of [a, b, c, a]) set.add(one)
@@ -242,7 +248,7 @@ describe('an indexed set', () => {
     expect([set.size, a.slot, b.slot, c.slot]).toEqual([0, -1, -1, -1])
   })
 
-  test('members may leave while it is gone through', () => {
+  test('may lose members while it is iterated', () => {
     const set = new IndexedSet<Member>()
     const all = Array.from({ length: 10 }, (_, index) => member(String(index)))
     for (const one of all) set.add(one)

@@ -87,45 +87,45 @@ async function answeredInPieces(pieces: readonly string[]): Promise<{ text: stri
 const inPieces = (text: string, size: number): string[] => text.match(new RegExp(`[\\s\\S]{1,${size}}`, 'g')) ?? []
 const longHead = (size: number): string => `GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(size)}\r\n\r\n`
 
-describe('what the gateway does itself', () => {
-  test.each([2000, 8000, 15_000])('a head of %d bytes is read, in however many packets it comes', async size => {
+describe('the gateway', () => {
+  test.each([2000, 8000, 15_000])('reads a head of %d bytes in any number of packets', async size => {
     expect((await answeredInPieces(inPieces(longHead(size), 1400))).text).toMatch(/^HTTP\/1\.1 200/)
   })
 
   test.each([
-    ['two Content-Length', `${POST}Content-Length: 5\r\nContent-Length: 6\r\n\r\n`],
-    ['two Host', `GET /livez HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`],
-    ['two Authorization', `${POST}Authorization: Bearer b\r\nContent-Length: 0\r\n\r\n`],
+    ['two Content-Length headers', `${POST}Content-Length: 5\r\nContent-Length: 6\r\n\r\n`],
+    ['two Host headers', `GET /livez HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`],
+    ['two Authorization headers', `${POST}Authorization: Bearer b\r\nContent-Length: 0\r\n\r\n`],
     ['a transfer coding that is not chunked', `${POST}Transfer-Encoding: xchunked\r\n\r\n`],
-  ])('%s: 400, and the connection ends', async (_name, bytes) => {
+  ])('refuses %s with 400, and closes the connection', async (_name, bytes) => {
     const { text, isClosed } = await answered(bytes)
     expect([text.slice(0, 12), isClosed]).toEqual(['HTTP/1.1 400', true])
   })
 })
 
-describe('what the server decides before it, which a proxy in front speaks', () => {
+describe('the library of the server', () => {
   test.each([
     ['HTTP/1.0', 'GET /livez HTTP/1.0\r\nHost: x\r\n\r\n'],
-    ['a request line with a whole address', 'GET http://x/livez HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a request line with an absolute URL', 'GET http://x/livez HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a line that is not HTTP', 'hello there\r\n\r\n'],
     ['the first bytes of TLS', '\u0016\u0003\u0001\u0002\u0000\u0001\r\n\r\n'],
     ['trailers', `${POST}Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\nX-Trailer: 1\r\n\r\n`],
-  ])('%s: 505 in HTML, and the connection is closed', async (_name, bytes) => {
+  ])('answers %s with 505 in HTML, and closes the connection', async (_name, bytes) => {
     const { text, isClosed } = await answered(bytes)
     expect(text).toMatch(/^HTTP\/1\.1 505 [\s\S]*<h1>/)
     expect(isClosed).toBe(true)
   })
 
   test.each([
-    ['a head without any line', 'GET /livez HTTP/1.1\r\n\r\n'],
+    ['a head without headers', 'GET /livez HTTP/1.1\r\n\r\n'],
     ['white space before a colon', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some : y\r\n\r\n'],
-    ['a line that is folded', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: y\r\n z\r\n\r\n'],
+    ['a folded line', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: y\r\n z\r\n\r\n'],
     ['a line without a colon', 'GET /livez HTTP/1.1\r\nHost: x\r\nnothing\r\n\r\n'],
     ['a control character in a value', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: a\u0001b\r\n\r\n'],
     ['more than 98 lines', `GET /livez HTTP/1.1\r\nHost: x\r\n${'X-Some: y\r\n'.repeat(98)}\r\n`],
     ['a chunk with an extension', `${POST}Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)};a=b\r\n${BODY}\r\n0\r\n\r\n`],
     ['Expect in capitals, before the body', `${POST}Expect: 100-Continue\r\nContent-Length: ${BODY.length}\r\n\r\n`],
-  ])('%s: no answer, and nobody else waits for it', async (_name, bytes) => {
+  ])('does not answer %s, and other requests do not wait', async (_name, bytes) => {
     const { socket, heard } = talk()
     socket.write(bytes)
     expect((await answered(HEALTH, 'HTTP/1.1 200')).text).toContain('HTTP/1.1 200')
@@ -137,23 +137,23 @@ describe('what the server decides before it, which a proxy in front speaks', () 
     socket.destroy()
   })
 
-  test('a head of more than 16 KiB that does not come at once is 431', async () => {
+  test('answers a head of more than 16 KiB in several packets with 431', async () => {
     const { text, isClosed } = await answeredInPieces(inPieces(longHead(17_000), 1400))
     expect([text.slice(0, 12), isClosed]).toEqual(['HTTP/1.1 431', true])
   })
 
-  test('a request line that does not come at once is 505', async () => {
+  test('answers a request line in several packets with 505', async () => {
     const { text, isClosed } = await answeredInPieces(['GET /liv', 'ez HTTP/1.1\r\nHost: x\r\n\r\n'])
     expect([text.slice(0, 12), isClosed]).toEqual(['HTTP/1.1 505', true])
     expect((await answeredInPieces(['GET /livez HTTP/1.1\r\nHo', 'st: x\r\n\r\n'])).text).toMatch(/^HTTP\/1\.1 200/)
   })
 
-  test('a head without Host is 400', async () => {
+  test('answers a head without Host with 400', async () => {
     const { text, isClosed } = await answered('GET /livez HTTP/1.1\r\nX-Some: y\r\n\r\n')
     expect([text.slice(0, 12), isClosed]).toEqual(['HTTP/1.1 400', true])
   })
 
-  test('a client that asks for 100 in capitals is answered when it sends its body all the same', async () => {
+  test('answers a client that expects 100-Continue in capitals when the body comes', async () => {
     const { socket, heard } = talk()
     socket.write(`${POST}Expect: 100-Continue\r\nContent-Length: ${BODY.length}\r\n\r\n`)
     socket.write(BODY)
@@ -161,18 +161,18 @@ describe('what the server decides before it, which a proxy in front speaks', () 
     socket.destroy()
   })
 
-  test('100 is sent before the key is looked at', async () => {
+  test('sends 100 Continue before the key is checked', async () => {
     const wrong = POST.replace(KEY, 'wrong')
     const { text } = await answered(`${wrong}Expect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`, 'HTTP/1.1 401')
     expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 401/)
   })
 
-  test('bytes in place of the CRLF after a chunk are ignored', async () => {
+  test('ignores bytes in place of the CRLF after a chunk', async () => {
     const { text } = await answered(`${POST}Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)}\r\n${BODY}XX0\r\n\r\n`, '"usage"')
     expect(text).toMatch(/^HTTP\/1\.1 200/)
   })
 
-  test('two requests in one write are answered in turn where the first is answered at once', async () => {
+  test('answers two requests in one write if it answers the first at once', async () => {
     const { socket, heard } = talk()
     let count = 0
     socket.on('data', piece => {
@@ -184,11 +184,11 @@ describe('what the server decides before it, which a proxy in front speaks', () 
     await heard()
   })
 
-  test('where the first waits for a provider, both are lost and the connection is closed', async () => {
+  test('closes the connection on two requests in one write if the first waits for a provider', async () => {
     expect(await answered(WHOLE + HEALTH)).toEqual({ text: '', isClosed: true })
   })
 
-  test('a client that closes its sending side gets no answer', async () => {
+  test('does not answer a client that closes its sending side', async () => {
     const { socket, heard } = talk({ allowHalfOpen: true })
     socket.end(WHOLE)
     expect(await heard()).toEqual({ text: '', isClosed: true })

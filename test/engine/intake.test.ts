@@ -19,17 +19,17 @@ const gatewayOf = async (more: Record<string, unknown> = {}) => closing(await st
 describe.concurrent('connections', () => {
   test.each([
     ['a health check', HEALTH],
-    ['a path that is not there', bytesOf('/nowhere', {}, '', 'GET')],
+    ['an unknown path', bytesOf('/nowhere', {}, '', 'GET')],
     ['a request without a key', bytesOf('/v1/chat/completions', { 'content-type': 'application/json' }, BODY)],
     ['nothing', ''],
-  ])('one that is idle is closed after %s', async (_name, bytes) => {
+  ])('that are idle are closed after %s', async (_name, bytes) => {
     const wire = await dial(await gatewayOf())
     wire.write(bytes)
     if (bytes !== '') await wire.until(/HTTP\/1\.1 \d+/)
     await wire.closed
   })
 
-  test('no more than the bound are open, and room is made by those that close', async () => {
+  test('are limited in number, and closed ones make room', async () => {
     const gateway = await gatewayOf({ capacity: { connections: 10 } })
     const wires = await Promise.all(Array.from({ length: 30 }, () => dial(gateway)))
     expect(await settle(() => wires.filter(wire => wire.isClosed()).length, 20)).toBe(20)
@@ -46,15 +46,15 @@ describe.concurrent('connections', () => {
   })
 })
 
-describe.concurrent('heads that can be read in two ways', () => {
+describe.concurrent('an ambiguous head is refused', () => {
   const hidden = 'GET /health HTTP/1.1\r\nhost: gateway\r\n\r\n'
   test.each([
     ['two lengths', 'content-length: 3\r\ncontent-length: 47\r\n', `abc${hidden}`],
     ['the same length twice', 'content-length: 3\r\ncontent-length: 3\r\n', `abc${hidden}`],
-    ['a coding that only ends like chunked', 'transfer-encoding: xchunked\r\n', `3\r\nabc\r\n0\r\n\r\n${hidden}`],
+    ['a coding whose name ends with chunked', 'transfer-encoding: xchunked\r\n', `3\r\nabc\r\n0\r\n\r\n${hidden}`],
     ['two hosts', 'host: other\r\n', hidden],
     ['two keys', `authorization: Bearer ${KEY}\r\nauthorization: Bearer other\r\n`, hidden],
-  ])('%s', async (_name, lines, rest) => {
+  ])('with %s', async (_name, lines, rest) => {
     const wire = await dial(await gatewayOf())
     wire.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\n${lines}\r\n${rest}`)
     await wire.closed
@@ -62,7 +62,7 @@ describe.concurrent('heads that can be read in two ways', () => {
     expect(wire.text()).toContain('invalid_request_error')
   })
 
-  test('a list in two lines is one list', async () => {
+  test('unless it is a list in two lines', async () => {
     const { gateway, upstreams } = await setUp([socket => json(socket, 200, { type: 'message', content: [] })], {}, 'anthropic')
     const wire = await dial(gateway)
     const body = JSON.stringify({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] })
@@ -104,9 +104,9 @@ describe.concurrent('a refusal arrives while the body is still sent', () => {
   test.each([
     ['no key', '/v1/chat/completions', {}, 401, 24],
     ['a wrong key', '/v1/messages', { 'x-api-key': 'wrong' }, 401, 24],
-    ['no route', '/nowhere', {}, 404, 24],
-    ['too large', '/v1/chat/completions', CHAT, 413, 40],
-  ])('%s', async (_name, path, headers, status, mebibytes) => {
+    ['an unknown path', '/nowhere', {}, 404, 24],
+    ['a body that is too large', '/v1/chat/completions', CHAT, 413, 40],
+  ])('for %s', async (_name, path, headers, status, mebibytes) => {
     const gateway = await gatewayOf()
     const length = mebibytes * 1024 * 1024
     for (let round = 0; round < 3; round++) {
@@ -116,7 +116,7 @@ describe.concurrent('a refusal arrives while the body is still sent', () => {
     }
   })
 
-  test('but not for ever', async () => {
+  test('until a limit, at which the connection is closed', async () => {
     const gateway = await gatewayOf()
     const wire = await dial(gateway)
     wire.write(bytesOf('/nowhere', { 'content-length': String(10 ** 12) }))
@@ -124,7 +124,7 @@ describe.concurrent('a refusal arrives while the body is still sent', () => {
   })
 })
 
-describe.concurrent('bodies', () => {
+describe.concurrent('a body', () => {
   const trickle = async (gateway: { url: string }, head: string, every: number) => {
     const wire = await dial(gateway)
     wire.write(head)
@@ -141,13 +141,13 @@ describe.concurrent('bodies', () => {
       'a form',
       bytesOf('/v1/audio/transcriptions', { ...CHAT, 'content-type': 'multipart/form-data; boundary=b', 'content-length': '100000' }),
     ],
-  ])('%s that comes byte by byte is given up', async (_name, head) => {
+  ])('of %s that comes byte by byte is refused after a time limit', async (_name, head) => {
     const { gateway } = await setUp([ok], { limits: { upload: '300ms' } })
     const wire = await trickle(gateway, head, 20)
     expect(statusesIn(await wire.until(/HTTP\/1\.1 \d+/))).toEqual([408])
   })
 
-  test('one that comes in tiny pieces takes no more memory than one that comes at once', async () => {
+  test('in tiny pieces needs no more memory than one that comes at once', async () => {
     const { gateway } = await setUp([ok], { capacity: { bodies: '256KiB' } })
     const wire = await dial(gateway)
     const body = BODY + ' '.repeat(150_000)
@@ -157,7 +157,7 @@ describe.concurrent('bodies', () => {
     expect(statusesIn(await wire.until(/HTTP\/1\.1 \d+/))).toEqual([200])
   })
 
-  test('there is a bound on all of them together, and it is free again afterwards', async () => {
+  test('counts in a limit for all bodies until it is handled', async () => {
     const { gateway } = await setUp([ok], { capacity: { bodies: '512KiB' } })
     const whole = bytesOf('/v1/chat/completions', CHAT, BODY + ' '.repeat(300_000))
     const waiting = await dial(gateway)
@@ -177,7 +177,7 @@ describe.concurrent('bodies', () => {
     expect(statusesIn(await second())).toEqual([200])
   })
 
-  test.each(['model', 'x'.repeat(1024 * 1024)])('a value or a name of many megabytes is not told again, nor logged', async name => {
+  test.each(['model', 'x'.repeat(1024 * 1024)])('with a huge value or name is not quoted in the error or the log', async name => {
     const { gateway } = await setUp([ok])
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
@@ -198,7 +198,7 @@ describe.concurrent('bodies', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
-  ])('%s is read', async (coding, compress) => {
+  ])('in %s is read', async (coding, compress) => {
     const { gateway, upstreams } = await setUp([ok])
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
@@ -214,7 +214,7 @@ describe.concurrent('bodies', () => {
     ['gzip', gzipSync(Buffer.alloc(40 * 1024 * 1024)), 413],
     ['gzip', Buffer.from('no gzip'), 400],
     ['compress', Buffer.from(BODY), 415],
-  ])('%s that cannot be read is refused (%#)', async (coding, body, status) => {
+  ])('in %s that cannot be read is refused (%#)', async (coding, body, status) => {
     const { gateway } = await setUp([ok])
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
 
-test('the list contains the known facts', async () => {
+test('the model list contains the facts of `known_as`', async () => {
   const { data } = (await (await fetch(`${gateway.url}/v1/models`, { headers })).json()) as {
     data: { id: string; limits?: { context?: number } }[]
   }
@@ -44,13 +44,13 @@ test('the list contains the known facts', async () => {
 test.each([
   ['asked', 'temperature'],
   ['unknown', null],
-])('%s: what the model does not take is left out', async (model, dropped) => {
+])('%s: what the known model does not accept is dropped', async (model, dropped) => {
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }], temperature: 0.3 })
   const response = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body })
   expect([response.status, response.headers.get('x-sluice-dropped')]).toEqual([200, dropped])
 })
 
-test('an unknown model is reported', async () => {
+test('an unknown model in `known_as` is a finding', async () => {
   const file = {
     upstreams: { azure: { provider: 'azure', base: simulator.url, secret: 'none' } },
     models: { mini: { targets: [{ upstream: 'azure', model: 'ours', known_as: 'nobody-knows-it' }] } },

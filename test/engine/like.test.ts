@@ -70,19 +70,19 @@ function ask(path: string, request?: object): Promise<Response> {
 const lastUsage = (): unknown => gateway.log.findLast(({ msg }) => msg === 'request')?.usage
 
 describe('a route with `like`', () => {
-  test('does what the other does, except for its own keys', async () => {
+  test('behaves like the other route, except for its own keys', async () => {
     expect(await (await ask('/short', { prompt: 'Hi' })).text()).toBe(ANSWER)
     expect((await ask('/short', { prompt: 'Hi'.repeat(200) })).status).toBe(413)
     expect((await ask('/v1/completions', { prompt: 'Hi'.repeat(200) })).status).toBe(200)
   })
 
-  test('replaces the built-in one of its name', async () => {
+  test('replaces the built-in route of its name', async () => {
     expect(await (await ask('/v1/models')).json()).toEqual({ mine: 1 })
   })
 })
 
-describe('a dialect that is like another one', () => {
-  test('has its own words, and the other’s where it has none', async () => {
+describe('a dialect with `like`', () => {
+  test('uses its own keys, and those of the other dialect for the rest', async () => {
     const answer = await ask('/terse', { prompt: 'Hi', length: 3 })
     expect(await answer.text()).toBe(ANSWER)
     await expect.poll(lastUsage).toEqual({ input: 7 })
@@ -90,7 +90,7 @@ describe('a dialect that is like another one', () => {
     expect(await (await ask('/terse', { prompt: 'Hi', stream: true, length: 1 })).text()).toBe(EVENTS)
   })
 
-  test('is checked by its own schema, and refuses in the words that it names', async () => {
+  test('is checked by its own schema, and refuses in the form that it names', async () => {
     const answer = await ask('/terse', { prompt: 'Hi' })
     expect(answer.status).toBe(400)
     expect(await answer.json()).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } })

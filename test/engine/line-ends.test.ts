@@ -17,7 +17,7 @@ const TABLE = NAMES.flatMap(name => ENDS.map(([end, text]): [(typeof NAMES)[numb
 /** Without ids that are sealed for the caller. */
 const plain = (text: string): string => text.replaceAll(/"resp_[^"]*"/g, '"id"')
 
-test.each(TABLE)('%s with %s: every cut', async (name, _end, text) => {
+test.each(TABLE)('%s with %s: a stream can be cut at any byte', async (name, _end, text) => {
   const dialect = dialects[name]
   const whole = (dialect.begin + dialect.text('Hi') + dialect.end).replaceAll('\n', text)
   let cut = 0

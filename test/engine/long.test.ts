@@ -22,7 +22,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
   const { client, upstream } = pair
   const good: Script = socket => json(socket, 200, upstream.answer)
 
-  test('all of it comes to a target, and to the next one', async () => {
+  test('a long body reaches a target and the next one completely', async () => {
     const { gateway, upstreams } = await setUpPair(pair, [failing, good], OTHER)
     const body = longBody(client.body(false))
     const response = await ask(gateway, { dialect: client, body })
@@ -37,7 +37,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect(line).toMatchObject({ status: 200, bytes_in: Buffer.byteLength(body), attempts: 2 })
   })
 
-  test('so does all of one that is streamed', async () => {
+  test('a long body of a streamed request reaches the target completely', async () => {
     const { gateway, upstreams } = await setUpPair(pair, [stream(upstream.begin + upstream.text('Hi'), upstream.end)])
     const response = await ask(gateway, { dialect: client, stream: true, body: longBody(client.body(true)) })
     expect(await response.text()).toMatch(client.proof)
@@ -58,28 +58,28 @@ describe.concurrent('a long body', () => {
   }
   const body = longBody(chat.body(false))
 
-  test('with its model behind it', async () => {
+  test('may have its model at the end', async () => {
     const { model, ...rest } = chat.body(false)
     expect((await asked(longBody({ ...rest, model }))).sent).toEqual([longBody({ ...rest, model: 'other' })])
   })
 
-  test('with its model twice, and written in another way', async () => {
+  test('may have its model twice, also with escapes', async () => {
     const { sent } = await asked(body.replace('{', '{"model":"forbidden","mod\\u0065l":"third",'))
     expect(sent).toEqual([body.replace('{', '{"model":"other","mod\\u0065l":"other",').replace('"m"', '"other"')])
   })
 
   test.for<[string, string, RegExp]>([
-    ['a member that is wrong', body.replace('{', '{"temperature":"hot",'), /temperature/],
-    ['a member that is wrong behind it', `${body.slice(0, -1)},"n":"many"}`, /'n'/],
-    ['a user that is no text behind it', `${body.slice(0, -1)},"user":7}`, /user/],
-    ['a model that nobody has', body.replace('"m"', `"${'m'.repeat(400)}"`), /^The model 'm{400}' does not exist/],
-    ['a letter too many', body.replace('{', '{,'), /not valid JSON/],
+    ['a wrong member', body.replace('{', '{"temperature":"hot",'), /temperature/],
+    ['a wrong member at the end', `${body.slice(0, -1)},"n":"many"}`, /'n'/],
+    ['a user that is not a text at the end', `${body.slice(0, -1)},"user":7}`, /user/],
+    ['an unknown model', body.replace('"m"', `"${'m'.repeat(400)}"`), /^The model 'm{400}' does not exist/],
+    ['a character too many', body.replace('{', '{,'), /not valid JSON/],
     ['no end', body.slice(0, -3), /not valid JSON/],
-    ['a line in a text', body.replace('\\n', '\n'), /not valid JSON/],
-    ['an escape that is none', body.replace('\\n', '\\x'), /not valid JSON/],
+    ['a line break in a text', body.replace('\\n', '\n'), /not valid JSON/],
+    ['an invalid escape', body.replace('\\n', '\\x'), /not valid JSON/],
     ['no object', `[${body}]`, /must be a JSON object/],
-    ['an object in another', `{"body":${body}}`, /model/],
-  ])('%s is refused as in a short one', async ([, wrong, words]) => {
+    ['an object in place of a text', `{"body":${body}}`, /model/],
+  ])('with %s is refused like a short one', async ([, wrong, words]) => {
     const { status, error, sent } = await asked(wrong)
     expect(status).toBe(wrong.includes('mmm') ? 404 : 400)
     expect(error?.message).toMatch(words)
@@ -87,11 +87,11 @@ describe.concurrent('a long body', () => {
     expect(sent).toEqual([])
   })
 
-  test('with a byte order mark before it, and many blanks, is served', async () => {
+  test('may begin with a byte order mark and many blanks', async () => {
     expect((await asked(`\uFEFF${body.replace('{', `{${' '.repeat(70_000)}`)}`)).sent).toHaveLength(1)
   })
 
-  test('loses what belongs to another provider, only at the beginning of a text', async () => {
+  test('loses what belongs to another provider only if a text begins with its mark', async () => {
     const thinking = { type: 'thinking', thinking: TEXT, signature: `sluice.other.${'s'.repeat(400)}` }
     const request = {
       model: 'm',

@@ -15,7 +15,7 @@ type Body = Record<string, unknown>
 const CLIENTS = {
   chat: {
     path: () => '/v1/chat/completions',
-    place: 'messages[].content[].image_url',
+    member: 'messages[].content[].image_url',
     body: (model: string, pictures: string[]) => ({
       model,
       messages: [
@@ -31,7 +31,7 @@ const CLIENTS = {
   },
   messages: {
     path: () => '/v1/messages',
-    place: 'messages[].content[].source',
+    member: 'messages[].content[].source',
     body: (model: string, pictures: string[]) => ({
       model,
       max_tokens: 100,
@@ -48,7 +48,7 @@ const CLIENTS = {
   },
   responses: {
     path: () => '/v1/responses',
-    place: 'input[].content[].image_url',
+    member: 'input[].content[].image_url',
     body: (model: string, pictures: string[]) => ({
       model,
       input: [
@@ -64,7 +64,7 @@ const CLIENTS = {
   },
   generate: {
     path: (model: string) => `/v1beta/models/${model}:generateContent`,
-    place: 'contents[].parts[].inlineData',
+    member: 'contents[].parts[].inlineData',
     body: (_: string, pictures: string[]) => ({
       contents: [
         {
@@ -82,7 +82,7 @@ const CLIENTS = {
   },
   ollama: {
     path: () => '/api/chat',
-    place: 'messages[].images',
+    member: 'messages[].images',
     body: (model: string, pictures: string[]) => ({ model, stream: false, messages: [{ role: 'user', content: 'a', images: pictures }] }),
   },
 }
@@ -177,19 +177,19 @@ async function ask(path: string, body: object): Promise<Told> {
   }
 }
 
-describe.each(Object.entries(CLIENTS))('%s', (dialect, { path, body, place }) => {
+describe.each(Object.entries(CLIENTS))('%s', (dialect, { path, body, member }) => {
   const send = (model: string, ...pictures: string[]): Promise<Told> => ask(path(model), body(model, pictures))
 
-  test('a model that accepts no images is not called, and the place is named', async () => {
+  test('a model that accepts no images is not called, and the error names the member', async () => {
     for (const model of ['blind', 'blind.anthropic']) {
       const told = await send(model, PNG)
       expect([told.status, told.asked]).toEqual([400, []])
-      expect(told.message).toBe(`Unsupported parameter: '${place}' cannot be served by this model: it takes no images.`)
-      if (dialect === 'chat' || dialect === 'responses') expect(told.param).toBe(place)
+      expect(told.message).toBe(`Unsupported parameter: '${member}' cannot be served by this model: it takes no images.`)
+      if (dialect === 'chat' || dialect === 'responses') expect(told.param).toBe(member)
     }
   })
 
-  test('a kind of picture, or too many or too large ones, are refused, and the others pass', async () => {
+  test('images of a wrong kind, too many and too large ones are refused, and others pass', async () => {
     const refusals = [
       await send('png', PNG, JPEG),
       await send('png', LARGE, JPEG),
@@ -213,7 +213,7 @@ describe.each(Object.entries(CLIENTS))('%s', (dialect, { path, body, place }) =>
       expect([told.status, told.asked.length, told.message]).toEqual([200, 1, ''])
   })
 
-  test('the target that accepts them is called', async () => {
+  test('the target that accepts images is called', async () => {
     const words = await ask(path('either'), { ...body('either', []), ...WORDS[dialect] })
     const [picture, nobody, failed] = [await send('either', PNG), await send('neither', PNG), await send('broken', PNG)]
     expect(words.asked).toEqual(['sim-1'])
@@ -233,20 +233,20 @@ test.each([
   [SOUND, 'messages[].content[].input_audio', 'it takes no audio.', 'of audio it takes audio/wav, and not audio/mpeg.'],
   [FILE, 'messages[].content[].file', 'it takes no files.', 'of files it takes application/pdf, and not text/plain.'],
   [FILM, 'messages[].content[].video_url', 'it takes no video.', undefined],
-])('%o', async (part, place, none, kind) => {
+])('%o', async (part, member, none, kind) => {
   const deaf = await ask('/v1/chat/completions', { model: 'deaf', ...turn(part) })
-  expect([deaf.status, deaf.param, deaf.asked]).toEqual([400, place, []])
+  expect([deaf.status, deaf.param, deaf.asked]).toEqual([400, member, []])
   expect(deaf.message).toContain(none)
   const some = await ask('/v1/chat/completions', { model: 'wav', ...turn(part) })
   if (kind === undefined) return expect(some.status).toBe(200)
-  expect([some.status, some.param]).toEqual([400, place])
+  expect([some.status, some.param]).toEqual([400, member])
   expect(some.message).toContain(kind)
 })
 
-test('what the catalogue knows of a model is kept to, and the simulator refuses it, too', async () => {
+test('a model does not get what it does not accept by the catalogue, and the simulator refuses it, too', async () => {
   const body = CLIENTS.chat.body('gpt-4o-mini-audio-preview-sim', [PNG])
   const told = await ask('/v1/chat/completions', body)
-  expect([told.status, told.param, told.asked]).toEqual([400, CLIENTS.chat.place, []])
+  expect([told.status, told.param, told.asked]).toEqual([400, CLIENTS.chat.member, []])
   const answer = await fetch(`${simulator.url}/v1/chat/completions`, { method: 'POST', body: JSON.stringify(body) })
   expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param: 'messages' } }])
 })

@@ -95,17 +95,17 @@ afterAll(async () => {
 
 const ask = (path: string, request: object): Promise<Response> => gateway.post(path, { model: 'm', ...request })
 
-/** Bytes cut at some places. */
-function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
-  const ends = [...new Set(places.map(place => place % bytes.length))].filter(end => end > 0).sort((left, right) => left - right)
+/** Bytes cut at some offsets. */
+function cut(bytes: Buffer, offsets: readonly number[]): Buffer[] {
+  const ends = [...new Set(offsets.map(offset => offset % bytes.length))].filter(end => end > 0).sort((left, right) => left - right)
   return [0, ...ends].map((from, index) => bytes.subarray(from, ends[index] ?? bytes.length))
 }
 
 describe('a stream of lines', () => {
-  test('is what a request gets that does not say otherwise, line by line, however it is cut', async () => {
+  test('is the default answer, line by line, however it is cut', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.nat(200), { maxLength: 12 }), async places => {
-        pieces = cut(body, places)
+      fc.asyncProperty(fc.array(fc.nat(200), { maxLength: 12 }), async offsets => {
+        pieces = cut(body, offsets)
         isCut = false
         const answer = await ask('/lines', { text: 'x' })
         expect(answer.headers.get('content-type')).toBe('application/x-ndjson')
@@ -136,7 +136,7 @@ describe('a stream of lines', () => {
     expect(events.map(data => JSON.parse(data).choices[0]?.text).join('')).toBe('Grüße!')
   })
 
-  test('that is cut, or fails, never looks whole', async () => {
+  test('that is cut off or fails never looks complete', async () => {
     pieces = [Buffer.from(`${LINES[0]}\n`)]
     for (const [last, why] of [
       ['', 'The upstream broke its answer off before it was complete.'],
@@ -149,7 +149,7 @@ describe('a stream of lines', () => {
     }
   })
 
-  test('that fails with its first line has a status', async () => {
+  test('that fails with its first line has an error status', async () => {
     pieces = [Buffer.from('{"error":"overheated"}\n')]
     const answer = await ask('/lines', { text: 'x' })
     expect(answer.status).toBeGreaterThanOrEqual(500)
@@ -157,18 +157,18 @@ describe('a stream of lines', () => {
   })
 })
 
-test('lines become the same events at every cut', () => {
+test('lines become the same events at any cut', () => {
   fc.assert(
     fc.property(
       fc.array(fc.jsonValue(), { minLength: 1, maxLength: 5 }),
       fc.array(fc.nat(400), { maxLength: 8 }),
       fc.constantFrom('\n', '\r\n', '\n\n'),
       fc.boolean(),
-      (values, places, end, isEnded) => {
+      (values, offsets, end, isEnded) => {
         const bytes = Buffer.from(values.map(value => JSON.stringify(value)).join(end) + (isEnded ? end : ''))
         const blocks = framings.ndjson.blocks(1_000_000)
         let text = ''
-        for (const piece of cut(bytes, places)) text += blocks.push(piece)?.toString() ?? ''
+        for (const piece of cut(bytes, offsets)) text += blocks.push(piece)?.toString() ?? ''
         const rest = blocks.rest()
         if (rest) text += `${rest.toString()}\n\n`
         const found: unknown[] = []

@@ -1,4 +1,4 @@
-// JSON that is nested too deeply is refused, at every place and in every dialect, since recursive code would run out of stack.
+// JSON that is nested too deeply is refused, in every member and dialect, since recursive code would run out of stack.
 // JSON of the maximum depth is served.
 
 import { describe, expect, test } from 'vitest'
@@ -14,7 +14,7 @@ const objects = (levels: number): string => `${'{"properties":'.repeat(levels - 
 const lists = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
 
 /** Members with the application's own JSON, or with unknown content, and their depth. */
-const PLACES: [string, Dialect, string, number][] = [
+const MEMBERS: [string, Dialect, string, number][] = [
   ['chat: a schema', chat, '"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":◆}}}}]', 6],
   ['chat: an unknown member', chat, '"more":◆', 1],
   ['messages: a schema', messages, '"tools":[{"name":"f","input_schema":{"type":"object","properties":{"a":◆}}}]', 5],
@@ -50,14 +50,14 @@ const bodyOf = (dialect: Dialect, member: string, value: string): string =>
 
 const UPSTREAMS = [chat, messages, generate]
 
-describe.each(PLACES)('%s', (_name, client, member, depth) => {
+describe.each(MEMBERS)('%s', (_name, client, member, depth) => {
   describe.each(UPSTREAMS.map((upstream): [string, Dialect] => [upstream.name, upstream]))('to %s', (_upstream, upstream) => {
     const long = ` ${' '.repeat(70_000)}`
 
     test.each([
       ['whole', ''],
       ['in outline', long],
-    ])('too deep, %s', async (_kind, space) => {
+    ])('a value that is nested too deeply is refused, %s', async (_kind, space) => {
       const { gateway, upstreams } = await stageOf(upstream)
       const before = upstreams[0]?.requests.length
       for (const value of [objects(5000), lists(5000), lists(25_000), objects(200_000), objects(DEEPEST - depth + 1)]) {
@@ -74,11 +74,11 @@ describe.each(PLACES)('%s', (_name, client, member, depth) => {
     test.each([
       ['whole', ''],
       ['in outline', long],
-    ])('as deep as may be, %s', async (_kind, space) => {
+    ])('a value with the greatest depth passes, %s', async (_kind, space) => {
       const { gateway } = await stageOf(upstream)
       const response = await ask(gateway, { dialect: client, body: bodyOf(client, member, objects(DEEPEST - depth)) + space })
       const body = await response.json()
-      // Another dialect may have no place for it; what is said then names it.
+      // Another dialect may have no such member, which the message then names.
       expect([200, 400]).toContain(response.status)
       if (response.status === 400) expect(client.messageOf(body)).toMatch(/Unsupported parameter|Invalid/)
     })
@@ -89,8 +89,8 @@ describe.each(UPSTREAMS.map((upstream): [string, Dialect] => [upstream.name, ups
   'arguments that are a text, to %s',
   (_name, upstream) => {
     test.each([
-      ['too deep', objects(5000), upstream === chat ? 200 : 400],
-      ['as deep as may be', objects(DEEPEST), 200],
+      ['nested too deeply', objects(5000), upstream === chat ? 200 : 400],
+      ['with the greatest depth', objects(DEEPEST), 200],
     ])('%s', async (_kind, args, status) => {
       const { gateway } = await stageOf(upstream)
       const body = {

@@ -121,7 +121,7 @@ const NEVER_SAID: Readonly<Record<string, Record<string, unknown>[]>> = {
   ],
 }
 
-describe.concurrent.each(Object.keys(NEVER_SAID))('translated from %s', name => {
+describe.concurrent.each(Object.keys(NEVER_SAID))('an empty answer that is translated from %s', name => {
   const upstream = dialects[name as keyof typeof dialects]
   const clients = Object.values(dialects).filter(({ name: client }) => client !== name)
 
@@ -157,7 +157,7 @@ describe.concurrent.each(Object.keys(NEVER_SAID))('translated from %s', name => 
   })
 })
 
-test('embeddings without a vector are no answer', async () => {
+test('embeddings without a vector are a failure of the upstream', async () => {
   const good = { object: 'list', data: [{ object: 'embedding', index: 0, embedding: [0.5] }], model: 'm', usage: { prompt_tokens: 1 } }
   const { gateway } = await setUp([socket => json(socket, 200, { ...good, data: [] }), socket => json(socket, 200, good)])
   const response = await fetch(`${gateway.url}/v1/embeddings`, {

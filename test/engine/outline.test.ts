@@ -54,7 +54,7 @@ const body = fc
   .map(([object, space]) => JSON.stringify(object, null, space))
 
 describe('an outline', () => {
-  test('is the body but for long strings', () => {
+  test('is the body without long strings', () => {
     fc.assert(
       fc.property(body, json => {
         const outline = outlineOf(Buffer.from(json), LONG)
@@ -64,14 +64,14 @@ describe('an outline', () => {
     )
   })
 
-  test('exists only for JSON, whatever byte is added, removed or changed', () => {
+  test('exists only for valid JSON, whatever byte is added, removed or changed', () => {
     const byte = fc.constantFrom(...Buffer.from('{}[]",:\\ 1axu\u0000\u001f\t'), 0x80, 0xc3, 0xff)
     const change = fc.tuple(fc.nat(), fc.constantFrom(0, 1), fc.option(byte, { nil: undefined }))
     let refused = 0
     fc.assert(
-      fc.property(body, change, (json, [place, count, more]) => {
+      fc.property(body, change, (json, [offset, count, more]) => {
         const bytes = Buffer.from(json)
-        const at = place % (bytes.length + 1)
+        const at = offset % (bytes.length + 1)
         const changed = Buffer.concat([bytes.subarray(0, at), Buffer.from(more === undefined ? [] : [more]), bytes.subarray(at + count)])
         const outline = outlineOf(changed, LONG)
         const whole = parsed(changed)
@@ -86,23 +86,23 @@ describe('an outline', () => {
   test.each([
     ['an escape of four digits', '"\\u00e9 a long text"', true],
     ['an escape of three', '"\\u00e a long text"', false],
-    ['an escape that is none', '"a long text \\x"', false],
-    ['a line in a text', '"a long\ntext of two lines"', false],
-    ['an end that is escaped', '"a long text without end\\"', false],
-    ['letters of several bytes', '"é€🙂 and so on, and so on"', true],
-    ['no letters at all', Buffer.from([0x22, ...Array<number>(20).fill(0xff), 0x22]), true],
+    ['an invalid escape', '"a long text \\x"', false],
+    ['a line break in a text', '"a long\ntext of two lines"', false],
+    ['an escaped end', '"a long text without end\\"', false],
+    ['characters of several bytes', '"é€🙂 and so on, and so on"', true],
+    ['bytes that are no characters', Buffer.from([0x22, ...Array<number>(20).fill(0xff), 0x22]), true],
   ])('%s', (_name, long, isText) => {
     const bytes = Buffer.concat([Buffer.from('{"a":'), Buffer.from(long), Buffer.from(',"b":1}')])
     expect(outlineOf(bytes, LONG) !== undefined).toBe(isText)
     expect(parsed(bytes) !== undefined).toBe(isText)
   })
 
-  test('does not exist if a short text has bytes that are not valid UTF-8: positions would shift', () => {
+  test('does not exist if a short text is not valid UTF-8, as positions would shift', () => {
     const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('","b":"a long text, longer than that"}')])
     expect(outlineOf(bytes, LONG)).toBeUndefined()
   })
 
-  test('knows where the members are in the whole', () => {
+  test('knows the positions of members in the whole body', () => {
     const edits = new Map([
       ['model', { value: '"y"' }],
       ['é', { rename: 'z' }],
@@ -117,7 +117,7 @@ describe('an outline', () => {
     )
   })
 
-  test('has keys and strings as they begin', () => {
+  test('has the beginnings of keys and strings', () => {
     const bytes = Buffer.from(JSON.stringify({ mark: 'tag.and so on, and so on', 'a key that is long': 'other é tag. and so on' }))
     const outline = outlineOf(bytes, LONG) as Outline
     expect(outline.bytes.includes('"tag.')).toBe(true)
@@ -125,7 +125,7 @@ describe('an outline', () => {
     expect(outline.bytes.length).toBe(Buffer.from(JSON.stringify(outline.body)).length)
   })
 
-  test('is the same wherever a window ends', () => {
+  test('is the same for any end of a window', () => {
     const unit = 'a "quoted" \\ word\n, é€🙂 \u0001'
     for (let before = 0; before < 40; before++) {
       // The window's end moves through quotes, escapes of two and six letters, and letters of several bytes.
@@ -150,7 +150,7 @@ describe('an outline', () => {
   })
 })
 
-test('of a left-out text nothing is accepted that cannot be known', () => {
+test('checks that need an omitted text fail', () => {
   const data = Buffer.alloc(300, 7).toString('base64')
   const { body } = outlineOf(Buffer.from(JSON.stringify({ data, text: 'short' }))) as { body: { data: string; text: string } }
   expect(isOmitted(body)).toBe(true)

@@ -69,12 +69,12 @@ function ask(
   })
 }
 
-test('it is off where the file does not name it', async () => {
+test('the page is off if the file does not name it', async () => {
   for (const path of ['/pricing', '/pricing.json', '/pricing.css']) expect((await fetch(closed.url + path)).status).toBe(404)
 })
 
-describe('it shows', () => {
-  test('what a key of the named groups may use, and no more', async () => {
+describe('the page shows', () => {
+  test('only the models that a key of the named groups may use', async () => {
     expect([...(await told()).keys()].sort()).toEqual(
       Object.keys(models)
         .filter(name => name !== 'secret')
@@ -83,7 +83,7 @@ describe('it shows', () => {
     expect(await (await fetch(`${open.url}/pricing`)).text()).not.toContain('secret')
   })
 
-  test('limits, prices and the exceptions from them, unfolded', async () => {
+  test('limits, prices and all their exceptions', async () => {
     const all = await told()
     expect(all.get('claude-haiku-4-5')).toMatchObject({
       display_name: 'Claude Haiku 4.5',
@@ -110,7 +110,7 @@ describe('it shows', () => {
     expect(all.get('whisper-1')?.dialects).not.toContain('chat')
   })
 
-  test('names as text, whatever they contain', async () => {
+  test('names as plain text, whatever they contain', async () => {
     const page = await (await fetch(`${open.url}/pricing`)).text()
     expect(page).not.toContain('<script')
     expect(page).not.toContain('<b>')
@@ -140,12 +140,12 @@ describe('it shows', () => {
   })
 })
 
-describe('it is sent', () => {
+describe('the page is sent', () => {
   test.each([
     ['/pricing', 'text/html; charset=utf-8'],
     ['/pricing.json', 'application/json'],
     ['/pricing.css', 'text/css; charset=utf-8'],
-  ])('%s as %s, and again only where it has changed', async (path, type) => {
+  ])('%s as %s, and again only if it has changed', async (path, type) => {
     const first = await ask(path, {})
     expect(first.status).toBe(200)
     expect(first.headers).toMatchObject({ 'content-type': type, 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' })
@@ -159,7 +159,7 @@ describe('it is sent', () => {
     expect([head.status, head.body.length, head.headers['content-length']]).toEqual([200, 0, String(first.body.length)])
   })
 
-  test('compressed to those who take that', async () => {
+  test('compressed to clients that accept it', async () => {
     const plain = await ask('/pricing', {})
     const zipped = await ask('/pricing', { 'accept-encoding': 'br, gzip;q=0.5' })
     expect(zipped.headers['content-encoding']).toBe('gzip')
@@ -168,7 +168,7 @@ describe('it is sent', () => {
       expect((await ask('/pricing', { 'accept-encoding': refused })).headers['content-encoding']).toBeUndefined()
   })
 
-  test('with a policy that lets it run and load nothing', async () => {
+  test('with a policy that allows no scripts', async () => {
     const { headers, body } = await ask('/pricing', {})
     const policy = String(headers['content-security-policy'])
     expect(policy).toContain("default-src 'none'")
@@ -179,7 +179,7 @@ describe('it is sent', () => {
   })
 })
 
-test('a reload shows the new file', async () => {
+test('the page shows the new models after a reload', async () => {
   const gateway = await startGateway({ upstreams, models: { one: { targets: [{ upstream: 'openai' }] } }, pages: { pricing: ['default'] } })
   const before = await fetch(`${gateway.url}/pricing.json`)
   await gateway.rewrite({ models: { two: { targets: [{ upstream: 'openai' }] } } })
@@ -191,7 +191,7 @@ test('a reload shows the new file', async () => {
   await gateway.close()
 })
 
-test('an unknown page is a finding, and so is an unknown group', async () => {
+test('an unknown page and an unknown group are findings', async () => {
   const start = startGateway({ upstreams, models: {}, groups: { staff: {} }, pages: { prices: ['default'], pricing: ['stuff'] } })
   await expect(start).rejects.toThrow(/there is no page prices.*\n?.*use one of: pricing[\s\S]*there is no group stuff/)
 })

@@ -57,13 +57,13 @@ function post(path: string, parts: readonly (readonly [string, string | Blob])[]
   return fetch(`${gateway.url}${path}`, { method: 'POST', headers: { authorization: `Bearer ${KEY}` }, body: form })
 }
 
-test('every route for a model declares the places of its texts', () => {
+test('every route for a model declares the paths of its texts', () => {
   const asking = plan.routes.filter(({ fail, answer, document }) => fail === undefined && !answer && document === undefined)
   expect(asking.length).toBeGreaterThan(30)
   expect(asking.filter(({ dialect }) => plan.dialects[dialect]?.texts === undefined).map(({ name }) => name)).toEqual([])
 })
 
-test('Ollama’s clients are looked at, too', async () => {
+test('requests of Ollama clients are masked, too', async () => {
   answered = {
     type: 'application/x-ndjson',
     pieces: [],
@@ -77,7 +77,7 @@ test('Ollama’s clients are looked at, too', async () => {
 })
 
 describe('forms', () => {
-  test('texts are masked before and after the file and the model, and the file is unchanged', async () => {
+  test('have their texts masked before and after the file and the model, and keep the file unchanged', async () => {
     await openai.audio.transcriptions.create({ model: 'm', file: await audio(), prompt: `pay ${CARD} now` })
     expect(seen[0]).toContain('pay [card] now')
     expect(seen[0]).toContain(`RIFF ${CARD}`)
@@ -108,7 +108,7 @@ describe('forms', () => {
     }
   })
 
-  test("a model outside of the pattern's `models` is not masked, wherever its name is", async () => {
+  test("for other models than the pattern's `models` are not masked, wherever the model is named", async () => {
     for (const parts of [
       [
         ['prompt', CARD],
@@ -124,7 +124,7 @@ describe('forms', () => {
     expect(seen).toHaveLength(2)
   })
 
-  test('a blocked form is refused, and never sent completely', async () => {
+  test('that are blocked are refused, and never sent completely', async () => {
     const response = await post('/v1/audio/transcriptions', [
       ['model', 'm'],
       ['prompt', 'the blue heron'],
@@ -134,7 +134,7 @@ describe('forms', () => {
     expect(seen.join('')).not.toContain('heron')
   })
 
-  test('the prompt of a picture that is edited, too', async () => {
+  test('with the prompt of an edited image are masked, too', async () => {
     answered = {
       type: 'application/json',
       pieces: [JSON.stringify({ created: 1, data: [{ b64_json: 'aGk=', revised_prompt: `a ${CARD}` }] })],
@@ -149,8 +149,8 @@ describe('forms', () => {
   })
 })
 
-describe('answers that are plain texts', () => {
-  test.each(['text/plain; charset=utf-8', 'text/vtt', 'application/x-subrip'])('%s is masked, wherever it is cut', async type => {
+describe('plain text answers', () => {
+  test.each(['text/plain; charset=utf-8', 'text/vtt', 'application/x-subrip'])('of %s are masked, wherever they are cut', async type => {
     for (const length of [1, 3, 7, 1000]) {
       answered = { type, pieces: `Grüße: pay ${CARD} to them and ${CARD}.`.match(new RegExp(`[\\s\\S]{1,${length}}`, 'g')) ?? [] }
       const response = await post('/v1/audio/transcriptions', [
@@ -162,7 +162,7 @@ describe('answers that are plain texts', () => {
     }
   })
 
-  test('a text that is blocked ends without its end', async () => {
+  test('that are blocked are cut off', async () => {
     answered = { type: 'text/plain', pieces: ['so ', 'it is the blue', ' heron', ' who'] }
     const text = await post('/v1/audio/transcriptions', [
       ['model', 'm'],
@@ -209,7 +209,7 @@ describe('sockets', () => {
       .join('')
   const AUDIO = Buffer.from(CARD.repeat(9)).toString('base64').replaceAll(/[^\d]/g, '1')
 
-  test('texts are masked in both directions, wherever they are cut, and audio is unchanged', async () => {
+  test('have their texts masked in both directions, wherever they are cut, and keep audio unchanged', async () => {
     const { client, provider, told, asked } = await session('m')
     client.send(JSON.stringify(item(`pay ${CARD} now`), undefined, 2))
     client.send(JSON.stringify({ type: 'input_audio_buffer.append', audio: AUDIO }))
@@ -238,7 +238,7 @@ describe('sockets', () => {
     await until(() => textOf(told, 'item_2') === 'so [card]')
   })
 
-  test('a blocked frame of the client is not sent, and the session continues', async () => {
+  test('do not send a blocked frame of the client, and continue', async () => {
     const { client, provider, told, asked } = await session('m')
     client.send(JSON.stringify(item('the blue heron')))
     client.send(JSON.stringify(item('hello')))
@@ -248,7 +248,7 @@ describe('sockets', () => {
     provider.close()
   })
 
-  test('what the provider may not say ends the session', async () => {
+  test('end when the provider sends a blocked text', async () => {
     const { provider, told, closed } = await session('m')
     for (const piece of ['It is the bl', 'ue her', 'on', ' that I mean, and nothing else at all, at all'])
       provider.send(JSON.stringify(delta(piece)))
@@ -257,7 +257,7 @@ describe('sockets', () => {
     expect(told.at(-1)).toMatchObject({ type: 'error', error: { code: 'blocked_pattern' } })
   })
 
-  test("a model outside of the pattern's `models` is not masked", async () => {
+  test("for other models than the pattern's `models` are not masked", async () => {
     const { client, provider, told, asked } = await session('open')
     client.send(JSON.stringify(item(CARD)))
     await until(() => asked[0])

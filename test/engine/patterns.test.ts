@@ -123,7 +123,7 @@ const lineOf = (id: string | null): Promise<Body> => until(() => gateway.log.fin
 const cut = (text: string, length = 3): string[] => text.match(new RegExp(`[\\s\\S]{1,${length}}`, 'g')) ?? []
 
 describe('requests', () => {
-  test('texts are masked wherever the dialect has them, and everything else stays byte for byte', async () => {
+  test('have all texts of the dialect masked, and everything else stays byte for byte', async () => {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
@@ -152,7 +152,7 @@ describe('requests', () => {
     expect(JSON.stringify(gateway.log)).not.toContain(CARD)
   })
 
-  test('in every dialect of clients', async () => {
+  test('are masked in every dialect of clients', async () => {
     const prompt = `pay ${CARD}`
     await claude.messages.create({
       model: 'm',
@@ -178,7 +178,7 @@ describe('requests', () => {
     }
   })
 
-  test.each(['about the blue  heron.', 'BLUE HERON', 'über die Größe', '(Größe)'])('%s is blocked', async content => {
+  test.each(['about the blue  heron.', 'BLUE HERON', 'über die Größe', '(Größe)'])('with %s are blocked', async content => {
     const response = await ask({ messages: [{ role: 'user', content }] })
     expect([response.status, await response.json()]).toMatchObject([
       403,
@@ -187,11 +187,11 @@ describe('requests', () => {
     expect(seen).toEqual([])
   })
 
-  test.each(['blue herons', 'Übergröße', 'Größen', 'xblue heron'])('%s is another word', async content => {
+  test.each(['blue herons', 'Übergröße', 'Größen', 'xblue heron'])('with %s, which is another word, are not blocked', async content => {
     expect((await ask({ messages: [{ role: 'user', content }] })).status).toBe(200)
   })
 
-  test('other keys and models are not masked', async () => {
+  test('of other keys and for other models are not masked', async () => {
     const messages = [{ role: 'user', content: `pay ${CARD}` }]
     await ask({ messages }, 'key-free')
     await ask({ messages, model: 'open' })
@@ -199,14 +199,14 @@ describe('requests', () => {
     expect(seen).toHaveLength(2)
   })
 
-  test('the time of a pattern grows linearly with the text', async () => {
+  test('are checked in a time that grows linearly with the text', async () => {
     const fine = await ask({ messages: [{ role: 'user', content: `${'1'.repeat(200_000)}x` }] })
     expect(fine.status).toBe(200)
   })
 })
 
 describe('whole answers', () => {
-  test('are masked in every dialect, and what repeats their texts is emptied', async () => {
+  test('are masked in every dialect, and members that repeat their texts are emptied', async () => {
     pieces = [`Your card is ${CARD}.`]
     const chat = await openai.chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
     expect(chat.choices[0]).toMatchObject({ message: { content: 'Your card is [card].' }, logprobs: null })
@@ -216,7 +216,7 @@ describe('whole answers', () => {
     expect((await gemini.models.generateContent({ model: 'm', contents: 'x' })).text).toBe('Your card is [card].')
   })
 
-  test('arguments stay JSON; a number that cannot be masked is blocked', async () => {
+  test('keep arguments valid JSON, and are blocked for a number that cannot be masked', async () => {
     call = [`{"card": "${CARD}", "n": 1}`]
     const chat = await openai.chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
     const made = chat.choices[0]?.message.tool_calls?.[0] as { function: { arguments: string } } | undefined
@@ -225,7 +225,7 @@ describe('whole answers', () => {
     expect((await ask({})).status).toBe(403)
   })
 
-  test('a blocked answer is replaced by an error', async () => {
+  test('that are blocked are replaced by an error', async () => {
     pieces = ['It is Blue Heron.']
     const response = await ask({})
     const text = await response.text()
@@ -238,7 +238,7 @@ describe('streams', () => {
   const long = `${'lorem ipsum '.repeat(30)}${CARD}${' dolor sit'.repeat(30)} ${CARD}`
   const masked = long.replaceAll(CARD, '[card]')
 
-  test.each([1, 2, 5, 19, 1000])('a part that is cut into pieces of %d is masked, in every dialect', async length => {
+  test.each([1, 2, 5, 19, 1000])('are masked in pieces of %d in every dialect', async length => {
     pieces = cut(long, length)
     const messages = [{ role: 'user' as const, content: 'x' }]
     let text = ''
@@ -255,7 +255,7 @@ describe('streams', () => {
     expect(parts).toBe(masked)
   })
 
-  test('however it is cut, and wherever it is', async () => {
+  test('are masked at any cut and any position', async () => {
     let seed = 7
     const random = (most: number): number => {
       seed = (seed * 48271) % 2147483647
@@ -275,7 +275,7 @@ describe('streams', () => {
     }
   })
 
-  test('texts that come at the same time are distinguished, with any line ends', async () => {
+  test('are masked if their texts are interleaved, with any line ends', async () => {
     const one = (index: number, content: string): string =>
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'x', choices: [{ index, delta: { content }, finish_reason: null }] })}\r\n\r\n`
     const [first, second] = [cut(`a ${CARD} ${'b'.repeat(90)}`), cut(`${'c'.repeat(80)} ${CARD} d`)]
@@ -291,7 +291,7 @@ describe('streams', () => {
     expect(text).toMatch(/\[DONE\]\r\n\r\n$/)
   })
 
-  test('every event stays JSON, and the end is the end', async () => {
+  test('keep every event valid JSON, and end with the end event', async () => {
     pieces = cut(long)
     const text = await (await ask({ stream: true })).text()
     const events = text.split('\n\n').filter(line => line.startsWith('data: '))
@@ -302,7 +302,7 @@ describe('streams', () => {
     expect(text).not.toContain('4111')
   })
 
-  test('what has long been decided does not wait for the end', async () => {
+  test('pass on what is certain before the end', async () => {
     let finish = (): void => undefined
     hold = new Promise(resolve => {
       finish = resolve
@@ -319,7 +319,7 @@ describe('streams', () => {
     expect(content()).toBe('lorem ipsum '.repeat(20))
   })
 
-  test('arguments that are streamed stay JSON', async () => {
+  test('keep arguments valid JSON', async () => {
     call = cut(`{"card": "${CARD}", "text": "lorem \\"ipsum\\" ${CARD} ${'x'.repeat(100)}", "n": 1}`, 4)
     const message = await claude.messages.stream({ model: 'm', max_tokens: 99, messages: [{ role: 'user', content: 'x' }] }).finalMessage()
     expect(message.content.at(-1)).toMatchObject({ input: { card: '[card]', text: `lorem "ipsum" [card] ${'x'.repeat(100)}`, n: 1 } })
@@ -332,7 +332,7 @@ describe('streams', () => {
   test.each([
     ['in the middle', 'lorem ipsum dolor sit amet '.repeat(10)],
     ['at the very end', ''],
-  ])('what is blocked %s ends the stream with an error and no end', async (_where, rest) => {
+  ])('that are blocked %s end with an error and without an end event', async (_where, rest) => {
     pieces = cut(`${'lorem ipsum dolor '.repeat(10)}it is Blue Heron ${rest}`)
     const response = await ask({ stream: true })
     const text = await response.text()
@@ -346,7 +346,7 @@ describe('streams', () => {
     await expect(failed).rejects.toThrow(/projects/)
   })
 
-  test('a list of JSON is masked as a whole', async () => {
+  test('of JSON arrays are masked as a whole', async () => {
     const list = (): Promise<Response> =>
       fetch(`${gateway.url}/v1beta/models/m:streamGenerateContent`, {
         method: 'POST',
@@ -363,7 +363,7 @@ describe('streams', () => {
   })
 })
 
-test('what cannot be meant is found', async () => {
+test('a wrong pattern is a finding', async () => {
   const failed: unknown = await startGateway({
     upstreams: { one: { provider: 'together', base, secret: 'none' } },
     patterns: {

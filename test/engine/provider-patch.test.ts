@@ -108,7 +108,7 @@ describe('an answer that differs from its dialect', () => {
     answered = { type: 'application/json', body: JSON.stringify(whole) }
   })
 
-  test('is the dialect’s to a client of the same dialect', async () => {
+  test('has the form of its dialect for a client of the same dialect', async () => {
     const answer = await ask('/v1/chat/completions', { model: 'quirky' })
     expect(answer.status).toBe(200)
     expect(await answer.json()).toEqual({
@@ -119,12 +119,12 @@ describe('an answer that differs from its dialect', () => {
     await expect.poll(lastUsage).toMatchObject({ input: 3, output: 4 })
   })
 
-  test('is the same to a client of another dialect', async () => {
+  test('is translated for a client of another dialect', async () => {
     const answer = await ask('/v1/messages', { model: 'quirky', max_tokens: 9 })
     expect(await answer.json()).toMatchObject({ type: 'message', content: [{ type: 'text', text: 'Grüße' }], stop_reason: 'end_turn' })
   })
 
-  test('is a failure of the provider where the patch fails', async () => {
+  test('is a failure of the provider if the patch fails', async () => {
     const answer = await ask('/v1/chat/completions', { model: 'wrong' })
     expect(answer.status).toBe(502)
     expect(await answer.json()).toMatchObject({ error: { message: 'The upstream sent an invalid answer.' } })
@@ -132,7 +132,7 @@ describe('an answer that differs from its dialect', () => {
 })
 
 describe('a stream that differs from its dialect', () => {
-  test('is the dialect’s to a client of the same dialect', async () => {
+  test('has the form of its dialect for a client of the same dialect', async () => {
     const answer = await ask('/v1/chat/completions', { model: 'quirky', stream: true })
     const text = await answer.text()
     expect(text).not.toContain('heartbeat')
@@ -154,20 +154,20 @@ describe('a stream that differs from its dialect', () => {
     expect(events.at(-1)).toEqual({ type: 'message_stop' })
   })
 
-  test('is a line for each event where lines frame them', async () => {
+  test('has a line for each event if the framing is lines', async () => {
     const answer = await ask('/lined', { model: 'lined', prompt: 'Hi', stream: true })
     const lines = (await answer.text()).trim().split('\n')
     expect(lines.map(line => JSON.parse(line).choices[0].text)).toEqual(['Grü', 'ße', '!'])
     expect(lines.at(-1)).toBe(LINES[2])
   })
 
-  test('ends with a failure where the patch fails', async () => {
+  test('ends with a failure if the patch fails', async () => {
     const answer = await ask('/v1/chat/completions', { model: 'wrong', stream: true })
     expect(answer.status).toBe(502)
   })
 })
 
-describe('usage in another place', () => {
+describe('usage at other paths', () => {
   test('is counted, and the answer passes byte for byte', async () => {
     const body = `{ "id":"c", "big": 12345678901234567890,  "choices":[{"message":{"content":"ü"}}], "meter":{"sent":3,"made":4}}`
     answered = { type: 'application/json', body }

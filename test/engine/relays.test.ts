@@ -101,7 +101,7 @@ function raw(path: string): Promise<{ status: number; body: string }> {
   })
 }
 
-test('method, rest of the path, query and body pass unchanged, and so does the answer', async () => {
+test('a relay passes the method, the rest of the path, the query, the body and the answer unchanged', async () => {
   const body = '{"a" :  1e400, "b":1.0}'
   const response = await call('/vendor/v1/things/a%20b?x=1&x=2&y[]=%C3%A4', {
     method: 'PATCH',
@@ -130,7 +130,7 @@ test('method, rest of the path, query and body pass unchanged, and so does the a
   expect(JSON.stringify(one.headers)).not.toContain(KEY)
 })
 
-test("the credential is in the provider's header, and no key of a caller is passed on", async () => {
+test("a relay sends the credential in the provider's header, and no key of a caller", async () => {
   expect((await call('/claude/v1/files', { headers: { 'anthropic-version': '2099-01-01' } })).status).toBe(200)
   expect((await fetch(`${gateway.url}/gemini/upload/v1beta/files?key=${KEY}&uploadType=media`)).status).toBe(200)
   expect(seen.map(({ url }) => url)).toEqual(['/below/v1/files', '/upload/v1beta/files?uploadType=media'])
@@ -146,7 +146,7 @@ test("a caller's own credential is passed to an upstream with `secret: caller`",
   expect([seen[0]?.headers['x-api-key'], seen[0]?.headers['x-sluice-key']]).toEqual(['own-credential', undefined])
 })
 
-test('the official SDK uploads a file through it', async () => {
+test('the official SDK uploads a file through a relay', async () => {
   const client = new OpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
   const file = await client.files.create({ file: await toFile(randomBytes(300_000), 'a.bin'), purpose: 'batch' })
   expect(file.id).toBe('file_1')
@@ -157,7 +157,7 @@ test('the official SDK uploads a file through it', async () => {
   expect(line).toMatchObject({ key: 'test', target: 'openai', method: 'POST', cost: 0.01, usage: { request: 1 } })
 })
 
-test('bodies pass while they arrive, in both directions, and a slow side makes the other wait', async () => {
+test('a relay passes bodies while they arrive, in both directions, and a slow side makes the other wait', async () => {
   const piece = randomBytes(1024 * 1024)
   const count = 24
   const hash = createHash('sha256')
@@ -176,7 +176,7 @@ test('bodies pass while they arrive, in both directions, and a slow side makes t
   expect(back.digest('hex')).toBe(expected)
 })
 
-test('an event stream leaves piece by piece', async () => {
+test('a relay passes an event stream piece by piece', async () => {
   let finish: (() => void) | undefined
   answer = response => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -191,7 +191,7 @@ test('an event stream leaves piece by piece', async () => {
   expect((await reader.read()).done).toBe(true)
 })
 
-test('HEAD and answers without a body have none', async () => {
+test('a relay passes HEAD and answers without a body', async () => {
   answer = (response, { method }) => {
     response.writeHead(method === 'HEAD' ? 200 : 204, method === 'HEAD' ? { 'content-length': '1234' } : {})
     response.end()
@@ -215,13 +215,13 @@ test.each([
   '/vendor/a%252fb',
   '/vendor/..;/b',
   '/vendor/a%00b',
-])('%s leads nowhere', async path => {
+])('%s is not relayed', async path => {
   const response = await raw(path)
   expect([response.status, response.body]).toEqual([400, expect.stringContaining('not passed on')])
   expect(seen).toEqual([])
 })
 
-test('keys may use it as their routes, groups and models say', async () => {
+test('the routes, groups and models of a key decide whether it may use a relay', async () => {
   const statuses = async (key: string, paths: string[]): Promise<number[]> =>
     Promise.all(paths.map(async path => (await call(path, {}, key)).status))
   const paths = ['/vendor/x', '/v1/files']
@@ -235,7 +235,7 @@ test('keys may use it as their routes, groups and models say', async () => {
   expect((await call('/vendor/x', {}, 'key-slow')).status).toBe(429)
 })
 
-test('errors of the gateway have the dialect of the provider, or the one in `error:`; those of the upstream pass', async () => {
+test('errors of the gateway have the dialect of the provider or of `error:`, and errors of the upstream pass', async () => {
   const gone = await call('/gone/x')
   expect([gone.status, await gone.json()]).toMatchObject([502, { error: { message: expect.any(String), type: expect.any(String) } }])
   const words = await call('/words/x')
@@ -265,7 +265,7 @@ test('a body beyond the limit is refused while it arrives', async () => {
   expect(response.status).toBe(413)
 })
 
-test('who goes away ends the call', async () => {
+test('a client that disconnects ends the call', async () => {
   let isClosed = false
   answer = response => {
     response.writeHead(200)
@@ -301,7 +301,7 @@ function findingsIn(file: string): { code: number | null; found: string[] } {
   return { code, found: err.split('\n').flatMap(line => /^\S+:(\d+):\d+ {2}(\S+)/.exec(line)?.slice(1).join(' ') ?? []) }
 }
 
-test('relays that hide a route, and unknown names, are found', () => {
+test('a relay that hides a route, and an unknown name, are findings', () => {
   const file = `keys: [{ name: me, value: abcdefgh }]
 upstreams: { a: { provider: openai, secret: none } }
 relay:
@@ -318,7 +318,7 @@ relay:
   expect(findingsIn(`${file}  climbs: { path: /z/../*, upstream: a }\n`)).toEqual({ code: 1, found: [...found, '11 grammar/value'] })
 })
 
-test('explain, routes and openapi show it', () => {
+test('`explain`, `routes` and `openapi` show a relay', () => {
   const file = `keys: [{ name: me, value: $ME }]
 upstreams: { a: { provider: openai, secret: $SECRET_OF_A } }
 relay: { files: { path: /v1/files/*, to: /v1/files, upstream: a, price: 0.01 } }

@@ -1,4 +1,4 @@
-// `patch` of gateway.yaml: errors are found at their place, and `sluice explain` shows the effect.
+// `patch` of gateway.yaml: errors are found at their position, and `sluice explain` shows the effect.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,16 +23,11 @@ function file(models: string): string {
 }
 
 test.each([
-  ['a dialect that nobody is asked in', "    patch: { chat: '$' }\n    targets: [{ upstream: one }]\n", 'model/patch', [5, 21]],
-  ['a target’s', "    targets: [{ upstream: one, patch: { chat: '$' } }]\n", 'model/patch', [5, 48]],
-  ['no expression', "    patch: '{ '\n    targets: [{ upstream: one }]\n", 'jsonata/S0203', [5, 14]],
-  [
-    'a function that is not there',
-    "    targets: [{ upstream: one }]\n    patch: { messages: '$nowhere()' }\n",
-    'jsonata/undeclared',
-    [6, 25],
-  ],
-])('%s is found where it stands', async (_name, models, rule, [line, column]) => {
+  ['a dialect that the upstream does not speak', "    patch: { chat: '$' }\n    targets: [{ upstream: one }]\n", 'model/patch', [5, 21]],
+  ['a patch of a target', "    targets: [{ upstream: one, patch: { chat: '$' } }]\n", 'model/patch', [5, 48]],
+  ['an invalid expression', "    patch: '{ '\n    targets: [{ upstream: one }]\n", 'jsonata/S0203', [5, 14]],
+  ['an unknown function', "    targets: [{ upstream: one }]\n    patch: { messages: '$nowhere()' }\n", 'jsonata/undeclared', [6, 25]],
+])('%s is found at its position', async (_name, models, rule, [line, column]) => {
   const path = file(models)
   const { findings } = await prepare(path).then(
     () => ({ findings: [] as unknown[] }),
@@ -41,7 +36,7 @@ test.each([
   expect(findings).toEqual([expect.objectContaining({ rule, line, column })])
 })
 
-test('explain shows the request that is sent', async () => {
+test('`sluice explain` shows the request that is sent', async () => {
   const config = file(
     `    targets: [{ upstream: one, patch: '$merge([$, { "system": "Be brief." }])' }]\n    defaults: { max_tokens: 7 }\n`,
   )

@@ -47,7 +47,7 @@ const ask = (body: object): Promise<Response> =>
     body: JSON.stringify({ model: 'm', prompt: 'Hi', ...body }),
   })
 
-test('fields without a rule, and members that no schema names, pass and are not reported', async () => {
+test('with `rest: pass` fields without a rule and unknown members pass, and are not reported', async () => {
   const answer = await ask({ seed: 5, best_of: 1, logit_bias: { 1: 2 }, quite_new: { a: [1] } })
   expect([answer.status, answer.headers.get('x-sluice-dropped')]).toEqual([200, null])
   expect(await answer.json()).toMatchObject({ choices: [{ text: 'x' }] })
@@ -61,7 +61,7 @@ test('fields without a rule, and members that no schema names, pass and are not 
   })
 })
 
-test('a rule still applies to its fields', async () => {
+test('with `rest: pass` a rule still applies to its fields', async () => {
   const answer = await ask({ echo: true })
   expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param: 'echo' } }])
 })

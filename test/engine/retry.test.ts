@@ -39,14 +39,14 @@ describe.concurrent('the only target', () => {
     })
   })
 
-  test('until it answers', async () => {
+  test('is retried until it answers', async () => {
     const script = inTurn(failing(500), socket => socket.destroy(), good)
     const { gateway, counts } = await routed({ a: { script } }, { retry: { attempts: 5, ...quick } })
     expect((await ask(gateway)).status).toBe(200)
     expect(counts()).toEqual({ a: 3 })
   })
 
-  test('not before its retry-after, in seconds or as a date', async () => {
+  test('is retried only after its retry-after, in seconds or as a date', async () => {
     for (const later of [() => '1', () => new Date(Date.now() + 2_000).toUTCString()]) {
       let first = 0
       let waited = 0
@@ -65,14 +65,14 @@ describe.concurrent('the only target', () => {
     }
   })
 
-  test('not if its retry-after is longer than the longest interval', async () => {
+  test('is not retried if its retry-after is longer than the longest interval', async () => {
     const { gateway, counts } = await routed({ a: { script: failing(429, 'retry-after: 60\r\n') } }, { retry: { attempts: 3, ...quick } })
     const response = await ask(gateway)
     expect([response.status, response.headers.get('retry-after')]).toEqual([429, '60'])
     expect(counts()).toEqual({ a: 1 })
   })
 
-  test('not for a client that went away', async () => {
+  test('is not retried for a client that disconnected', async () => {
     const retry = { attempts: 9, back_off: { max_interval: '5m' } }
     const { gateway, counts } = await routed({ a: { script: failing(500, 'retry-after: 60\r\n') } }, { retry })
     const gone = new AbortController()
@@ -87,18 +87,18 @@ describe.concurrent('the only target', () => {
 
 describe.concurrent('the next target', () => {
   test.for<[string, object, Script, boolean]>([
-    ['a kind that is named', { on: ['rate_limit'] }, failing(429), true],
-    ['another kind', { on: ['rate_limit'] }, failing(500), false],
-    ['nothing where none is', { on: [] }, failing(500), false],
-    ['a body that is too large, where that is named', { on: ['too_large'] }, failing(413), true],
+    ['a kind that `on` names', { on: ['rate_limit'] }, failing(429), true],
+    ['a kind that `on` does not name', { on: ['rate_limit'] }, failing(500), false],
+    ['a failure with an empty `on`', { on: [] }, failing(500), false],
+    ['a body that is too large, if `on` names that', { on: ['too_large'] }, failing(413), true],
     ['a refusal of the gateway’s own key', {}, failing(401), true],
     [
-      'never what a content filter refuses',
+      'a refusal of a content filter',
       {},
       socket => json(socket, 400, { error: { message: 'Filtered.', type: 'invalid_request_error', code: 'content_filter', param: null } }),
       false,
     ],
-  ])('%s', async ([, retry, script, movesOn]) => {
+  ])('is tried or not after %s', async ([, retry, script, movesOn]) => {
     const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } }, { retry })
     expect((await ask(gateway)).status === 200).toBe(movesOn)
     expect(counts()).toEqual({ a: 1, b: movesOn ? 1 : 0 })
@@ -127,7 +127,7 @@ describe.concurrent('the next target', () => {
     expect(first?.failed).toEqual([expect.objectContaining({ target: 'a/m', cause: expect.stringContaining('retry budget') })])
   })
 
-  test('a task or a model without a budget is not bounded', async () => {
+  test('is tried without a limit if `budget` is none', async () => {
     const { gateway, counts } = await routed(
       { a: { script: failing(500), upstream: never }, b: { script: good, target: { priority: 2 } } },
       { retry: { budget: 'none' } },
@@ -138,7 +138,7 @@ describe.concurrent('the next target', () => {
 })
 
 describe('a retry budget', () => {
-  test('has its reserve at once, and a share of what comes beyond', () => {
+  test('has its reserve at once, and a share of further requests', () => {
     const budget = new RetryBudget({ percent: 20, minPerSecond: 1 })
     const taken = (): number => {
       let count = 0
@@ -156,7 +156,7 @@ describe('a retry budget', () => {
 describe.concurrent('a hedge', () => {
   const hedge = { after: '100ms' }
 
-  test('is called if the first target is slow; the first is cancelled, and stays in the log', async () => {
+  test('is called if the first target is slow, which is cancelled and stays in the log', async () => {
     const { gateway, counts, upstreams } = await routed(
       { a: { script: silent }, b: { script: good, target: { priority: 2 } } },
       { hedge },
@@ -187,7 +187,7 @@ describe.concurrent('a hedge', () => {
     expect(counts()).toEqual({ a: 1, b: 0 })
   })
 
-  test('of a stream is called if no event has come, and the answer is complete', async () => {
+  test('of a stream is called if no event has come, and its answer is complete', async () => {
     const head: Script = socket => socket.write(streamHead)
     const { gateway, counts, upstreams } = await routed(
       { a: { script: head }, b: { script: stream(chat.begin + chat.text('Hi'), chat.end), target: { priority: 2 } } },
@@ -217,7 +217,7 @@ describe.concurrent('a hedge', () => {
     expect((await requestLines(gateway))[0]).toMatchObject({ attempts: 2, target: 'a/m', failed: [{ target: 'b/m', status: 500 }] })
   })
 
-  test('of which both fail results in one error', async () => {
+  test('that fails like the first results in one error', async () => {
     let release: (() => void) | undefined
     const { gateway, counts } = await routed(
       {
@@ -237,7 +237,7 @@ describe.concurrent('a hedge', () => {
     expect((await requestLines(gateway))[0]).toMatchObject({ attempts: 2 })
   })
 
-  test('goes away with its client', async () => {
+  test('is cancelled when its client disconnects', async () => {
     const { gateway, counts, upstreams } = await routed(
       { a: { script: silent }, b: { script: silent, target: { priority: 2 } } },
       { hedge },
@@ -251,7 +251,7 @@ describe.concurrent('a hedge', () => {
     expect((await requestLines(gateway))[0]).toMatchObject({ status: 499 })
   })
 
-  test('that was faster is an answer like any other: if its stream breaks, it is not retried', async () => {
+  test('that was faster is not retried if its stream breaks', async () => {
     const breaks: Script = socket => void socket.write(streamHead + chunk(chat.begin + chat.text('Hi')), () => socket.destroy())
     const { gateway, counts } = await routed(
       { a: { script: silent }, b: { script: breaks, target: { priority: 2 } }, c: { script: good, target: { priority: 3 } } },

@@ -18,6 +18,12 @@ function route(name: string, methods: string, paths: string | string[], when?: C
     forwardQuery: [],
     mirror: [],
     isShared: false,
+    isApart: false,
+    countsTokens: false,
+    beside: 0,
+    keep: undefined,
+    errors: {} as Route['errors'],
+    queryFor: {} as Route['queryFor'],
     ...(when && { when }),
   }
 }
@@ -48,7 +54,7 @@ const router = createRouter([
   route('special letters', 'GET', '/v1.0/(a)+{x}'),
 ])
 
-describe('a path', () => {
+describe('the router', () => {
   test.each<[string, string, string, unknown]>([
     ['POST', '/a/b', 'plain', {}],
     ['GET', '/two', 'both', {}],
@@ -95,12 +101,12 @@ describe('a path', () => {
     ['GET', '/v1.0/(a)+1', 'special letters', { x: '1' }],
     ['GET', '/v1x0/(a)+1', '404', undefined],
     ['GET', '/v1.0/aa1', '404', undefined],
-  ])('%s %s is %s', (method, path, name, more) => {
+  ])('finds for %s %s: %s', (method, path, name, more) => {
     expect(outcome(router(head(method, path)))).toEqual([name, more])
   })
 })
 
-describe('another method', () => {
+describe('a wrong method', () => {
   test.each<[string, string, string[]]>([
     ['GET', '/a/b', ['POST']],
     ['post', '/a/b', ['POST']],
@@ -112,11 +118,11 @@ describe('another method', () => {
     // What takes any method and anything below does not make what is known there unknown.
     ['GET', '/w/known', ['POST']],
     ['GET', '/w/x/1', ['POST']],
-  ])('%s %s is refused, naming the methods that would do', (method, path, allow) => {
+  ])('%s %s is refused with the methods of the path', (method, path, allow) => {
     expect(outcome(router(head(method, path)))).toEqual(['405', allow])
   })
 
-  test('of several routes on one path all methods are named once', () => {
+  test('is refused with the methods of all routes on the path, each once', () => {
     const several = createRouter([
       route('one', 'GET', '/p', { header: 'x' }),
       route('two', 'GET', '/p'),
@@ -126,7 +132,7 @@ describe('another method', () => {
     expect(outcome(several(head('DELETE', '/p')))).toEqual(['405', ['GET', 'POST', 'PUT']])
   })
 
-  test('the route is the probable one, so that the error has its dialect', () => {
+  test('finds the probable route, so that the error has its dialect', () => {
     const found = router(head('GET', '/a/b')) as OtherMethods
     expect(found.route.name).toBe('plain')
   })
@@ -137,7 +143,7 @@ describe('conditions', () => {
     route('with a header', 'GET', '/p', { header: 'x-version' }),
     route('with a query', 'GET', '/p', { query: { alt: 'sse' } }),
     route('with both', 'GET', '/q', { header: 'x-version', query: { alt: 'sse', b: '1' } }),
-    route('with a key', 'GET', '/p', { auth: ['place-a', 'place-b'] }),
+    route('with a key', 'GET', '/p', { auth: ['location-a', 'location-b'] }),
     route('else', 'GET', '/p'),
     route('only with a header', 'GET', '/only', { header: 'x-version' }),
     route('model with a query', 'POST', '/m/{+model}:go', { query: { alt: 'sse' } }),
@@ -145,29 +151,29 @@ describe('conditions', () => {
   ])
   const version = { headers: { 'x-version': '1' } }
   const sse = { query: { alt: 'sse' } }
-  const keyed: Partial<RequestHead> = { hasKeyIn: places => places.includes('place-b') }
+  const keyed: Partial<RequestHead> = { hasKeyIn: locations => locations.includes('location-b') }
 
   test.each<[string, string, string, Partial<RequestHead>, string]>([
-    ['none holds: the one without', 'GET', '/p', {}, 'else'],
+    ['no condition that holds', 'GET', '/p', {}, 'else'],
     ['a header', 'GET', '/p', version, 'with a header'],
-    ['an empty header is there', 'GET', '/p', { headers: { 'x-version': '' } }, 'with a header'],
+    ['an empty header', 'GET', '/p', { headers: { 'x-version': '' } }, 'with a header'],
     ['a query', 'GET', '/p', sse, 'with a query'],
     ['another value of the query', 'GET', '/p', { query: { alt: 'json' } }, 'else'],
-    ['a key in one of its places', 'GET', '/p', keyed, 'with a key'],
-    ['several hold: the first in the file', 'GET', '/p', { ...version, ...sse, ...keyed }, 'with a header'],
-    ['the later two hold', 'GET', '/p', { ...sse, ...keyed }, 'with a query'],
+    ['a key in one of its locations', 'GET', '/p', keyed, 'with a key'],
+    ['several that hold, of which the first in the file counts', 'GET', '/p', { ...version, ...sse, ...keyed }, 'with a header'],
+    ['the last two hold', 'GET', '/p', { ...sse, ...keyed }, 'with a query'],
     ['one of two parts holds', 'GET', '/q', version, '404'],
     ['two of three parts hold', 'GET', '/q', { ...version, ...sse }, '404'],
     ['all parts hold', 'GET', '/q', { ...version, query: { alt: 'sse', b: '1' } }, 'with both'],
-    ['the only one does not hold', 'GET', '/only', {}, '404'],
+    ['the only condition does not hold', 'GET', '/only', {}, '404'],
     ['on a path with parameters', 'POST', '/m/a:go', sse, 'model with a query'],
-    ['on a path with parameters, not holding', 'POST', '/m/a:go', {}, 'model'],
+    ['on a path with parameters, where none holds', 'POST', '/m/a:go', {}, 'model'],
   ])('%s', (_name, method, path, more, name) => {
     expect(outcome(chosen(head(method, path, more)))[0]).toBe(name)
   })
 })
 
-test('the order of the file does not matter between a narrow path and a wide one', () => {
+test('a narrow path precedes a wide one, whatever the order of the file', () => {
   const routes = [
     route('wide', 'GET', '/{+all}'),
     route('middle', 'GET', '/a/{+rest}'),

@@ -112,7 +112,7 @@ function ask(path: string, body: object): Promise<Response> {
   })
 }
 
-test('a route refuses in words of its own, with their content type', async () => {
+test('a route may have its own form of errors, with its content type', async () => {
   const answer = await ask('/problem', { model: 'nowhere', messages: [{ role: 'user', content: 'Hi' }] })
   expect(answer.headers.get('content-type')).toBe('application/problem+json')
   expect(await answer.json()).toEqual({ title: expect.stringContaining('nowhere'), status: answer.status, kind: 'not_found' })
@@ -122,7 +122,7 @@ test('a route refuses in words of its own, with their content type', async () =>
   expect((await ask('/v1/chat/completions', {})).headers.get('content-type')).toBe('application/json')
 })
 
-test('a mapping sees of the query what the route names', async () => {
+test('a mapping sees the members of the query that the route names', async () => {
   const answer = await ask('/asked?tone=kind&lang=de&other=1', { model: 'm', text: 'Hi' })
   expect(await answer.json()).toEqual({ said: 'Hi', lang: 'de', query: { tone: 'kind', lang: 'de' } })
   expect(JSON.parse(seen.at(-1)?.body as string).messages[0]).toEqual({ role: 'system', content: 'kind' })
@@ -137,7 +137,7 @@ describe('a form', () => {
     return fetch(`${gateway.url}/transcribe`, { method: 'POST', headers: { authorization }, body })
   }
 
-  test('that is right passes, and one that names no model has the usual one', async () => {
+  test('that is valid passes, and one without a model gets the default model', async () => {
     for (const parts of [[['model', 'm']], []] as [string, string][][]) {
       const answer = await post([...parts, ['language', 'de'], ['file', file], ['timestamp_granularities[]', 'word']])
       expect(await answer.json()).toEqual({ text: 'heard' })
@@ -146,7 +146,7 @@ describe('a form', () => {
     }
   })
 
-  test('is refused before anything is sent where a text is wrong that comes first', async () => {
+  test('is refused before anything is sent if a text before the file is wrong', async () => {
     const before = seen.length
     const answer = await post([
       ['language', 'de'],
@@ -158,7 +158,7 @@ describe('a form', () => {
     expect(seen.length).toBe(before)
   })
 
-  test('is aborted if a text after the file is invalid, or if a part is missing', async () => {
+  test('is aborted if a text after the file is wrong, or if a part is missing', async () => {
     const wrong = await post([
       ['model', 'm'],
       ['file', file],
@@ -193,7 +193,7 @@ describe('a socket', () => {
     await expect(talk('/talk/nowhere')).rejects.toThrow('404')
   })
 
-  test('that names none has the usual one', async () => {
+  test('without a model gets the default model', async () => {
     expect(await talk('/hum')).toBe('echo Hi')
   })
 })

@@ -32,7 +32,7 @@ const listed = async (gateway: { url: string }): Promise<string[]> => {
 }
 
 describe.concurrent('names', () => {
-  test('an alias is the model, and is not listed', async () => {
+  test('an alias stands for its model, and is not listed', async () => {
     const stage = await routed({ a: { script: good, target: { model: 'real' } } }, { aliases: ['small', 'tiny'] })
     expect([await status(stage.gateway, named('tiny')), await status(stage.gateway, named('other'))]).toEqual([200, 404])
     expect(modelsSeen(stage, 'a')).toEqual(['real'])
@@ -40,7 +40,7 @@ describe.concurrent('names', () => {
     expect((await requestLines(stage.gateway))[0]).toMatchObject({ model: 'm', target: 'a/real' })
   })
 
-  test("a pattern stands for the upstream's name; the longest one counts, and an exact name before all", async () => {
+  test("a pattern gives the upstream's name, and an exact name precedes the longest pattern", async () => {
     const stage = await routed(
       { a: { script: good }, b: { script: good, target: NO_TARGET } },
       {},
@@ -68,7 +68,7 @@ describe.concurrent('names', () => {
     )
   })
 
-  test('a key may use what its patterns say of the name that it asks for', async () => {
+  test('the patterns of a key are compared with the requested name', async () => {
     const keys = [{ name: 'k', value: 'key-of-k', models: ['own/gpt-*'] }]
     const { gateway } = await routed({ a: { script: good } }, {}, { keys, models: { 'own/*': { targets: [{ upstream: 'a' }] } } })
     const headers = { authorization: 'Bearer key-of-k' }
@@ -82,7 +82,7 @@ describe.concurrent('names', () => {
     expect(await listed(gateway)).toEqual(['seen'])
   })
 
-  test('a request without a model gets the default one, where there is one', async () => {
+  test('a request without a model gets the default model, if there is one', async () => {
     const stage = await routed({ a: { script: good } }, {}, { default_model: 'm' })
     expect(await status(stage.gateway, named())).toBe(200)
     const long = named(undefined, { user: 'u'.repeat(100), messages: [{ role: 'user', content: 'long '.repeat(100_000) }] })
@@ -101,7 +101,7 @@ describe.concurrent('names', () => {
 })
 
 describe.concurrent('only', () => {
-  test('a target serves the requests that its expression is true for: of headers, body, key and groups', async () => {
+  test('a target serves the requests for which its expression of headers, body, key and groups is true', async () => {
     const stage = await routed(
       {
         canary: { script: good, target: { only: 'headers."x-canary" = "1"' } },
@@ -129,7 +129,7 @@ describe.concurrent('only', () => {
     expect(counts()).toEqual({ canary: 1, long: 1, eu: 1, rest: 1 })
   })
 
-  test('a request that no target may serve is refused, and an expression that fails allows nothing', async () => {
+  test('a request that no target may serve is refused, and a failing expression counts as false', async () => {
     const { gateway, counts } = await routed({ a: { script: good, target: { only: '$number(headers."x-n") > 1' } } })
     expect(await status(gateway, { headers: { 'x-n': '2' } })).toBe(200)
     expect(await status(gateway, { headers: { 'x-n': '1' } })).toBe(403)
@@ -143,7 +143,7 @@ describe.concurrent('only', () => {
 describe.concurrent('sticky', () => {
   const sticky = { by: 'request.user' }
 
-  test('a conversation stays with the target that answered it, also after a fail-over', async () => {
+  test('a conversation stays with the target that answered it, even after a failover', async () => {
     let isIll = true
     const script: Script = socket => json(socket, isIll ? 500 : 200, isIll ? chat.error : chat.answer)
     const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } }, { sticky })
@@ -156,7 +156,7 @@ describe.concurrent('sticky', () => {
     expect(counts()).toEqual({ a: 3, b: 4 })
   })
 
-  test('until its time is over, or the target is ejected', async () => {
+  test('a conversation leaves its target when its time is over or the target is ejected', async () => {
     let isIll = false
     const script: Script = socket => json(socket, isIll ? 429 : 200, isIll ? chat.error : chat.answer, isIll ? 'retry-after: 60\r\n' : '')
     const { gateway, counts } = await routed(
@@ -177,7 +177,7 @@ describe.concurrent('sticky', () => {
     expect(counts().a).toBe(3)
   })
 
-  test('as many are remembered as there is room for, those that came last', () => {
+  test('only the latest conversations are remembered', () => {
     const store = new Sticky(60_000, 3)
     for (const name of ['1', '2', '3', '1', '4']) store.set(name, `target of ${name}`)
     store.set('x'.repeat(10_000), 'long')
@@ -209,7 +209,7 @@ describe.concurrent('choose', () => {
     expect(counts()).toEqual({ a: 2, b: 22 })
   })
 
-  test('a peak counts at once, faster answers count gradually, and all values decay with time', () => {
+  test('latency rises at once, falls gradually, and decays with time', () => {
     const latency = new PeakEwma()
     expect(latency.load(1)).toBe(0)
     latency.observe(100, 1_000)
@@ -220,7 +220,7 @@ describe.concurrent('choose', () => {
     expect(latency.load(60_000)).toBeLessThan(2)
   })
 
-  test('least_busy: the target with fewer requests comes first, in proportion to the weight', async () => {
+  test('least_busy: the target with fewer requests by weight comes first', async () => {
     const held: (() => void)[] = []
     const script: Script = socket => void held.push(() => json(socket, 200, chat.answer))
     const { gateway, counts } = await routed({ a: { script, target: { weight: 2 } }, b: { script } }, { choose: 'least_busy' })
@@ -234,7 +234,7 @@ describe.concurrent('choose', () => {
     await Promise.all(asked)
   })
 
-  test('cheapest: by the prices of the catalogue for the request', async () => {
+  test('cheapest: the target with the lowest price for the request comes first', async () => {
     const target = { provider: 'openai' }
     const { gateway, counts } = await routed(
       {
@@ -252,11 +252,11 @@ describe.concurrent('choose', () => {
 describe.concurrent('mirror', () => {
   const mirror = { to: { upstream: 'b', model: 'shadow' }, share: '100%' }
 
-  test('is sent the same, in a line of its own, and the caller gets the answer of the target', async () => {
+  test('gets the same request, with its own line in the log, and the caller gets the answer of the target', async () => {
     const other = { ...chat.answer, usage: { prompt_tokens: 70, completion_tokens: 7, total_tokens: 77 } }
     const stage = await routed({ a: { script: good }, b: { script: socket => json(socket, 200, other), target: NO_TARGET } }, { mirror })
     const response = await ask(stage.gateway)
-    expect(await response.json()).toMatchObject({ usage: { total_tokens: chat.answer.usage.total_tokens } })
+    expect(await response.json()).toMatchObject({ usage: { total_tokens: (chat.answer.usage as { total_tokens: number }).total_tokens } })
     const lines = await requestLines(stage.gateway, 2)
     expect(modelsSeen(stage, 'b')).toEqual(['shadow'])
     const [own, theirs] = [lines.find(line => line.mirror === undefined), lines.find(line => line.mirror === true)]
@@ -266,7 +266,7 @@ describe.concurrent('mirror', () => {
     expect(theirs?.id).toBe(`${String(own?.id)}-mirror`)
   })
 
-  test('of a stream is read to its end', async () => {
+  test('reads a stream to its end', async () => {
     const { gateway } = await routed({ a: { script: both }, b: { script: both, target: NO_TARGET } }, { mirror })
     await (await ask(gateway, { stream: true })).text()
     const lines = await requestLines(gateway, 2)
@@ -277,7 +277,7 @@ describe.concurrent('mirror', () => {
     })
   })
 
-  test('that fails, is translated, or never answers does not affect the caller', async () => {
+  test('does not affect the caller if it fails, is translated, or never answers', async () => {
     for (const [script, provider] of [
       [failing, 'openai'],
       [(socket: Parameters<Script>[0]) => socket.destroy(), 'openai'],
@@ -290,7 +290,7 @@ describe.concurrent('mirror', () => {
     }
   })
 
-  test('that fails does not eject the same target for clients', async () => {
+  test('does not eject its target for clients if it fails', async () => {
     const { gateway, counts } = await routed(
       {
         a: { script: good, target: { priority: 2 } },
@@ -307,7 +307,7 @@ describe.concurrent('mirror', () => {
     expect(counts()).toEqual({ a: 2, b: 3 })
   })
 
-  test('has at most its maximum under way, and gets a share', async () => {
+  test('gets its share of requests, and at most its maximum at a time', async () => {
     const { gateway, counts } = await routed(
       { a: { script: good }, b: { script: () => undefined, target: NO_TARGET } },
       { mirror: { ...mirror, max_requests: 2 } },

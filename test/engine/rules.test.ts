@@ -34,7 +34,7 @@ function sourceOf(text: string): Source {
   return { code, texts }
 }
 
-test('comments and texts are distinguished', () => {
+test('the test distinguishes comments and texts', () => {
   const { code, texts } = sourceOf(
     `const a = 'it\\'s // no comment' // openai\nconst b = /["'\`/]\\/\\//g /* claude */\nconst c = d / e / f\nimport x from "y"\nconst t = \`\${a} 'z'\``,
   )
@@ -103,8 +103,8 @@ function namesOfData(): Set<string> {
     for (const route of documents<RouteData & { key_locations?: Record<string, { header?: string; protocol_prefix?: string }> }>(
       join('routes', file),
     )) {
-      for (const [name, place] of Object.entries(route.key_locations ?? {})) {
-        for (const one of [name, place.header, place.protocol_prefix]) if (one) names.add(one)
+      for (const [name, location] of Object.entries(route.key_locations ?? {})) {
+        for (const one of [name, location.header, location.protocol_prefix]) if (one) names.add(one)
       }
       if (route.name === undefined) continue
       names.add(route.name)
@@ -128,7 +128,7 @@ describe('the engine names no dialect, provider, model or path', () => {
   const names = [...namesOfData()].sort()
   const sources = files('engine').map(path => ({ path, ...sourceOf(read(path).replaceAll(/^import (?:[^'"]* from )?['"].*$/gm, '')) }))
 
-  test('the names are found in the data', () => {
+  test('the test finds the names in the data', () => {
     expect(names).toEqual(
       expect.arrayContaining([
         'chat',
@@ -154,7 +154,7 @@ describe('the engine names no dialect, provider, model or path', () => {
   const isPlain = (name: string): boolean => /^[a-z]+$/.test(name)
   const escaped = (name: string): string => name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-  test('names that are no plain words stand nowhere in its code', () => {
+  test('its code contains no name that is not a plain word', () => {
     const found: string[] = []
     for (const name of names.filter(one => !isPlain(one) && !(one in ORDINARY))) {
       const pattern = new RegExp(`(?<![A-Za-z0-9_-])${escaped(name)}(?![A-Za-z0-9_-])`, 'i')
@@ -163,7 +163,7 @@ describe('the engine names no dialect, provider, model or path', () => {
     expect(found).toEqual([])
   })
 
-  test('plain words are no texts of it, and no parts of paths', () => {
+  test('its texts and paths contain no name that is a plain word', () => {
     const found: string[] = []
     for (const name of names.filter(one => isPlain(one) && !(one in ORDINARY))) {
       const pattern = new RegExp(`^${name}$|/${name}(?![a-z])|(?<![a-z])${name}/`)
@@ -172,7 +172,7 @@ describe('the engine names no dialect, provider, model or path', () => {
     expect(found).toEqual([])
   })
 
-  test('nor do the names of makers stand in it in any spelling', () => {
+  test('its code contains no name of a maker in any spelling', () => {
     const makers = [...readdirSync(join(root, 'providers')).map(file => basename(file, '.yaml')), 'claude', 'gpt', 'google', 'codex']
     const pattern = new RegExp(makers.join('|'), 'i')
     const found = sources.flatMap(({ path, code }) =>
@@ -262,7 +262,7 @@ describe('imports', () => {
   const folderOf = (path: string): string => path.split('/')[0] as string
   const show = (list: Import[]): string[] => list.map(({ from, to }) => `${from} imports ${to}`)
 
-  test('they are found', () => {
+  test('are found by the test', () => {
     expect(show(all)).toEqual(
       expect.arrayContaining(['engine/gateway.ts imports engine/stages/failover.ts', 'engine/http/server.ts imports uWebSockets.js']),
     )
@@ -271,7 +271,7 @@ describe('imports', () => {
     expect(all.some(({ from, to }) => from === 'cli/start.ts' && to.startsWith('cli/simulator/'))).toBe(true)
   })
 
-  test('go one way: from cli to control, codegen and engine, from control and codegen to engine, from the engine nowhere', () => {
+  test('go from cli to control, codegen and engine, from control and codegen to engine, and from the engine to nothing', () => {
     const allowed: Record<string, string[]> = {
       engine: ['engine'],
       control: ['control', 'engine'],
@@ -284,7 +284,7 @@ describe('imports', () => {
     expect(show(all.filter(one => own.has(folderOf(one.to)) && !isAllowed(one)))).toEqual([])
   })
 
-  test('the engine needs few packages, each in the files that are for it', () => {
+  test('of packages in the engine are few, each in the files for it', () => {
     // Only server.ts, the types of what it is handed and a workaround know the server; only what calls out knows the clients. The tokenizer is loaded when it is needed.
     const users: Record<string, string[]> = {
       'uWebSockets.js': ['engine/http/server.ts', 'engine/http/bytes.ts', 'engine/http/upgrade-cork.ts'],
@@ -311,7 +311,7 @@ describe('imports', () => {
     expect(all.filter(({ from, to, isType }) => from === 'engine/upstream/call.ts' && to === 'undici' && !isType)).toEqual([])
   })
 
-  test('the rooms of the engine import downwards only, in their types, too', () => {
+  test('go only downwards between the rooms of the engine, types included', () => {
     const upwards = all.filter(({ from, to }) => {
       if (folderOf(from) !== 'engine' || folderOf(to) !== 'engine') return false
       return ROOMS.indexOf(roomOf(to)) < ROOMS.indexOf(roomOf(from))
@@ -321,7 +321,7 @@ describe('imports', () => {
     expect([...rooms].sort()).toEqual([...ROOMS].sort())
   })
 
-  test('the phases of the compiler import earlier ones only, in their types, too', () => {
+  test('go only to earlier phases in the compiler, types included', () => {
     const later = all.filter(({ from, to }) => {
       if (folderOf(from) !== 'codegen' || folderOf(to) !== 'codegen' || !PHASES.includes(roomOf(from))) return false
       return PHASES.indexOf(roomOf(to)) > PHASES.indexOf(roomOf(from)) || STARTS.includes(roomOf(to))
@@ -331,13 +331,13 @@ describe('imports', () => {
     expect([...rooms].filter(room => !room.endsWith('.ts')).sort()).toEqual([...PHASES].sort())
   })
 
-  test('no file needs one that needs it, in its types, too', () => {
+  test('form no circle, types included', () => {
     const graph = new Map<string, string[]>()
     for (const { from, to } of all) graph.set(from, [...(graph.get(from) ?? []), to])
     expect(circlesOf(graph)).toEqual([])
   })
 
-  test('a circle is found', () => {
+  test('that form a circle are found by the test', () => {
     const graph = new Map([
       ['a', ['b', 'x']],
       ['b', ['c']],
@@ -346,7 +346,7 @@ describe('imports', () => {
     expect(circlesOf(graph)).toEqual([['a', 'b', 'c']])
   })
 
-  test('generated code imports only the engine and itself, and no compiler', () => {
+  test('of generated code go only to the engine and to generated code', () => {
     const made = files('generated', '.js').flatMap(path =>
       [...read(path).matchAll(/(?:^|\n)\s*(?:import|export)[^'"\n]*['"]([^'"]+)['"]|require\(['"]([^'"]+)/g)].map(found => ({
         path,

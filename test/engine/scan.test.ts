@@ -27,22 +27,22 @@ describe('editMembers', () => {
     ['replaces a list', '{"m":[[1],["]"]],"n":1}', { m: y }, '{"m":"y","n":1}'],
     ['replaces with a longer value', '{"m":"x"}', { m: { value: '{"long":[1,2,3]}' } }, '{"m":{"long":[1,2,3]}}'],
     [
-      'replaces with a value of several bytes a letter',
+      'replaces with a value of characters of several bytes',
       '{"é":"x","m":"ñ","z":"😀"}',
       { m: { value: '"€"' } },
       '{"é":"x","m":"€","z":"😀"}',
     ],
     ['leaves a member of the same name further down', '{"o":{"model":"x"},"model":"x"}', { model: y }, '{"o":{"model":"x"},"model":"y"}'],
     [
-      'is not misled by text that looks like a member',
+      'ignores text that looks like a member',
       '{"t":"\\"model\\":\\"x\\" } {","model":"x"}',
       { model: y },
       '{"t":"\\"model\\":\\"x\\" } {","model":"y"}',
     ],
-    ['is not misled by backslashes before a quote', '{"t":"\\\\","m":"\\\\\\"","n":1}', { m: y }, '{"t":"\\\\","m":"y","n":1}'],
-    ['is not misled by a value that is the key', '{"t":"model","model":"x"}', { model: y }, '{"t":"model","model":"y"}'],
+    ['ignores backslashes before a quote', '{"t":"\\\\","m":"\\\\\\"","n":1}', { m: y }, '{"t":"\\\\","m":"y","n":1}'],
+    ['ignores a value that equals the key', '{"t":"model","model":"x"}', { model: y }, '{"t":"model","model":"y"}'],
     ['finds a key that is written with escapes', '{"mod\\u0065l":"x"}', { model: y }, '{"mod\\u0065l":"y"}'],
-    ['finds a key of letters of several bytes', '{"é":1,"\\u00e9":2}', { é: y }, '{"é":"y","\\u00e9":"y"}'],
+    ['finds a key of characters of several bytes', '{"é":1,"\\u00e9":2}', { é: y }, '{"é":"y","\\u00e9":"y"}'],
     ['finds the empty key', '{"":1,"a":2}', { '': y }, '{"":"y","a":2}'],
     ['finds a key that has quotes and braces', '{"a\\"}{":1}', { 'a"}{': y }, '{"a\\"}{":"y"}'],
     ['changes every occurrence of a key', '{"model":"x","a":1,"mod\\u0065l":"z"}', { model: y }, '{"model":"y","a":1,"mod\\u0065l":"y"}'],
@@ -52,7 +52,7 @@ describe('editMembers', () => {
     ['adds to an empty object with blanks', ' { \n } \n', { b: { value: '2' } }, ' { \n "b":2} \n'],
     ['adds two', '{}', { b: { value: '2' }, c: { value: '3' } }, '{"b":2,"c":3}'],
     ['adds where everything else is dropped', '{"a":1,"b":2}', { a: drop, b: drop, c: { value: '3' } }, '{"c":3}'],
-    ['adds behind what is kept', '{"a":1,"b":2}', { b: drop, c: { value: '3' } }, '{"a":1,"c":3}'],
+    ['adds after what is kept', '{"a":1,"b":2}', { b: drop, c: { value: '3' } }, '{"a":1,"c":3}'],
     ['drops the first', '{"a":1,"b":2}', { a: drop }, '{"b":2}'],
     ['drops the first two', '{"a":1,"b":2,"c":3}', { a: drop, b: drop }, '{"c":3}'],
     ['drops one in the middle', '{"a":1,"b":[1,{"c":"]"}],"c":3}', { b: drop }, '{"a":1,"c":3}'],
@@ -63,15 +63,15 @@ describe('editMembers', () => {
     ['drops the only one', '{"a":1}', { a: drop }, '{}'],
     ['drops all', '{"a":1,"b":2,"c":3}', { a: drop, b: drop, c: drop }, '{}'],
     ['drops among blanks', '{ "a" : 1 , "b" : 2 , "c" : 3 }', { b: drop }, '{ "a" : 1  , "c" : 3 }'],
-    ['drops nothing that is not there', '{"a":1}', { b: drop }, '{"a":1}'],
+    ['drops nothing for an unknown key', '{"a":1}', { b: drop }, '{"a":1}'],
     ['renames', '{"a":{"a":1},"b":2}', { a: { rename: 'z' } }, '{"z":{"a":1},"b":2}'],
     ['renames and replaces', '{"a" : 1,"b":2}', { a: { rename: 'z', value: '"y"' } }, '{"z":"y","b":2}'],
     ['renames to a name that needs escapes', '{"a":1}', { a: { rename: 'x"y' } }, '{"x\\"y":1}'],
-    ['renames nothing that is not there', '{"a":1}', { b: { rename: 'z' } }, '{"a":1}'],
+    ['renames nothing for an unknown key', '{"a":1}', { b: { rename: 'z' } }, '{"a":1}'],
     ['renames one, drops one, replaces one', '{"a":1,"b":2,"c":3}', { a: { rename: 'z' }, b: drop, c: y }, '{"z":1,"c":"y"}'],
     ['drops beside what it renames', '{"a":1,"b":2}', { a: drop, b: { rename: 'z' } }, '{"z":2}'],
     ['passes over a byte order mark', '\uFEFF{"m":1}', { m: y }, '\uFEFF{"m":"y"}'],
-    ['changes nothing without a change', ' {"a":1 , "b":[ ]} ', {}, ' {"a":1 , "b":[ ]} '],
+    ['changes nothing without edits', ' {"a":1 , "b":[ ]} ', {}, ' {"a":1 , "b":[ ]} '],
   ])('%s', (_name, text, edits, expected) => {
     expect(edit(text, edits)).toBe(expected)
   })
@@ -80,7 +80,7 @@ describe('editMembers', () => {
     expect(edit(text, { m: y })).toBeUndefined()
   })
 
-  test('gives nothing for an object that is cut anywhere', () => {
+  test('returns nothing for an object that is cut at any byte', () => {
     const text = '{"a":"x\\"}","b":{"c":[1,2]},"d":1.5}'
     for (let length = 0; length < text.length; length++) expect(edit(text.slice(0, length), { a: y })).toBeUndefined()
   })
@@ -136,8 +136,8 @@ const change = fc.oneof(
   fc.constant<Edit>({ drop: true }),
 )
 
-describe('by property', () => {
-  test.each(['a', 'b', 'model'])('a member found by its key is the one that a scan of all finds: %s', key => {
+describe('for any object', () => {
+  test.each(['a', 'b', 'model'])('onlyMember finds the same member as a scan of all: %s', key => {
     fc.assert(
       fc.property(object, ({ text }) => {
         const bytes = Buffer.from(text)
@@ -151,7 +151,7 @@ describe('by property', () => {
     )
   })
 
-  test('means the same as changing the parsed object', () => {
+  test('editMembers gives the same as a change of the parsed object', () => {
     fc.assert(
       fc.property(object, fc.dictionary(fc.constantFrom(...KEYS), change), ({ text }, edits) => {
         const expected = JSON.parse(text) as Record<string, unknown>
@@ -165,7 +165,7 @@ describe('by property', () => {
     )
   })
 
-  test('a renamed member keeps its value, wherever it is', () => {
+  test('editMembers keeps the value of a renamed member', () => {
     fc.assert(
       fc.property(object, fc.constantFrom(...KEYS), ({ members, text }, from) => {
         const expected = members.map(one => [one.key === from ? 'new' : one.key, JSON.parse(one.value)])
@@ -175,7 +175,7 @@ describe('by property', () => {
     )
   })
 
-  test('every byte of a member that is not named stays as it was', () => {
+  test('editMembers keeps every byte of other members', () => {
     fc.assert(
       fc.property(object, fc.dictionary(fc.constantFrom('a', 'model'), change), ({ members, text }, edits) => {
         const result = edit(text, edits) ?? ''

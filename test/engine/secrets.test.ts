@@ -23,8 +23,8 @@ const PRIVATE = {
   'x-amz-security-token': 'private-9',
 }
 
-describe.concurrent('of a client, the upstream sees', () => {
-  test.for(PAIRS)('%s: no credential and no header but those that it needs', async ([, pair]) => {
+describe.concurrent('the upstream gets from a client', () => {
+  test.for(PAIRS)('%s: no credential, and only the headers that it needs', async ([, pair]) => {
     const { client, upstream } = pair
     for (const stream_ of [false, true]) {
       const { upstreams } = await askWith(pair, stream_, { ...client.headers, ...PRIVATE })
@@ -32,11 +32,11 @@ describe.concurrent('of a client, the upstream sees', () => {
       expect(request?.text).not.toContain(KEY)
       expect(request?.text).not.toContain('private')
       const version = upstream === messages ? ['anthropic-version'] : []
-      const place = { openai: 'authorization', anthropic: 'x-api-key', gemini: 'x-goog-api-key' }[upstream.provider] as string
+      const keyHeader = { openai: 'authorization', anthropic: 'x-api-key', gemini: 'x-goog-api-key' }[upstream.provider] as string
       expect(Object.keys(request?.headers ?? {}).sort()).toEqual(
-        ['connection', 'content-length', 'content-type', 'host', 'user-agent', 'x-request-id', place, ...version].sort(),
+        ['connection', 'content-length', 'content-type', 'host', 'user-agent', 'x-request-id', keyHeader, ...version].sort(),
       )
-      expect(request?.headers[place]).toContain(SECRET)
+      expect(request?.headers[keyHeader]).toContain(SECRET)
     }
   })
 
@@ -55,7 +55,7 @@ describe.concurrent('of a client, the upstream sees', () => {
     ['a bearer token', '', { authorization: `Bearer ${KEY}` }],
     ['both, of which one is wrong', '', { 'x-goog-api-key': KEY, authorization: 'Bearer private' }],
     ['the query', `?key=${KEY}&alt=private`, {}],
-  ])('nothing of a key in %s', async ([, query, headers]) => {
+  ])('no part of a key in %s', async ([, query, headers]) => {
     const { gateway, upstreams } = await setUp([socket => json(socket, 200, generate.answer)], {}, 'gemini')
     const path = headers['x-api-key'] === undefined ? `${generate.path(false)}${query}` : messages.path(false)
     const body = headers['x-api-key'] === undefined ? generate.body(false) : messages.body(false)
@@ -66,7 +66,7 @@ describe.concurrent('of a client, the upstream sees', () => {
     expect(JSON.stringify(gateway.log)).not.toMatch(new RegExp(`${KEY}|private`))
   })
 
-  test('the version and the betas that it named, where the upstream speaks the same', async () => {
+  test('the version and betas that the client named, if the upstream speaks the same dialect', async () => {
     const headers = { ...messages.headers, 'anthropic-version': '2026-10-21', 'anthropic-beta': 'a-2025,b-2026' }
     const same = await setUp([socket => json(socket, 200, messages.answer)], {}, 'anthropic')
     await ask(same.gateway, { dialect: messages, headers })
@@ -81,7 +81,7 @@ describe.concurrent('of a client, the upstream sees', () => {
     ['letters beyond ASCII', 'caf\xe9'],
     ['letters of several bytes', 'caf\xc3\xa9 \xf0\x9f\x98\x80'],
     ['a tab', 'a\tb'],
-  ])('a header with %s does no harm', async ([, value]) => {
+  ])('a header with %s unchanged, or the request is refused', async ([, value]) => {
     const { gateway, upstreams } = await setUp([socket => json(socket, 200, messages.answer)], {}, 'anthropic')
     const wire = await dial(gateway)
     wire.write(bytesOf(messages.path(false), { ...messages.headers, 'anthropic-beta': value }, JSON.stringify(messages.body(false))))
@@ -91,7 +91,7 @@ describe.concurrent('of a client, the upstream sees', () => {
   })
 })
 
-describe.concurrent('of an upstream, the client sees no credential and no address', () => {
+describe.concurrent('the client gets no credential and no address of an upstream', () => {
   const leak = `${SECRET} at http://10.0.0.7:99/x, localhost:1234 and sk-proj-abcdefghijkl`
   const leaked = /upstream-secret|10\.0\.0\.7|localhost|sk-proj/
 
@@ -129,7 +129,7 @@ describe.concurrent('of an upstream, the client sees no credential and no addres
     }
   })
 
-  test('in headers: only those pass that the route names', async () => {
+  test('in headers, of which only those of the route pass', async () => {
     const extra = `openai-version: 2020-10-01\r\nopenai-organization: org-1\r\nset-cookie: a=b\r\nserver: nginx\r\nvia: 1.1 inner\r\n`
     const { gateway } = await setUp([socket => json(socket, 200, chat.answer, extra)])
     const response = await ask(gateway)
@@ -143,7 +143,7 @@ describe.concurrent('of an upstream, the client sees no credential and no addres
     })
   })
 
-  test('where it cannot be reached', async () => {
+  test('if the upstream cannot be reached', async () => {
     const { gateway, upstreams } = await setUp([() => undefined])
     await upstreams[0]?.close()
     const text = await (await ask(gateway)).text()
@@ -153,10 +153,10 @@ describe.concurrent('of an upstream, the client sees no credential and no addres
   })
 })
 
-describe.concurrent('a name is a name', () => {
+describe.concurrent('the name of a model', () => {
   const NAMES = ['../../admin', '..', '%2e%2e%2f', 'a/../b', 'a?x=1#y', 'a%0d%0aX-Evil:%201', 'm:generateContent', 'é😀', "a'b", '//host/x']
 
-  test.for(NAMES)('%s: unknown, it reaches no upstream', async name => {
+  test.for(NAMES)('%s reaches no upstream if it is unknown', async name => {
     const { gateway, upstreams } = await setUp([socket => json(socket, 200, generate.answer)], {}, 'gemini')
     for (const dialect of [chat, messages]) expect((await ask(gateway, { dialect, model: name })).status).toBe(404)
     const wire = await dial(gateway)
@@ -168,7 +168,7 @@ describe.concurrent('a name is a name', () => {
     expect(upstreams[0]?.requests).toHaveLength(0)
   })
 
-  test('with line ends in it, it is in the body unchanged', async () => {
+  test('is unchanged in the body of an error if it contains line ends', async () => {
     const { gateway } = await setUp([() => undefined])
     const wire = await dial(gateway)
     const model = 'a\r\nX-Evil: 1\r\n\r\nHTTP/1.1 200 OK'
@@ -179,7 +179,7 @@ describe.concurrent('a name is a name', () => {
     expect(JSON.parse(body).error.message).toContain('X-Evil')
   })
 
-  test.for(NAMES)("%s: an operator's own, it is one segment of the upstream's path", async name => {
+  test.for(NAMES)("%s is one segment of the upstream's path if the operator configured it", async name => {
     const base = { models: { m: { targets: [{ upstream: 'up0', model: name }] } } }
     const { gateway, upstreams } = await setUp([socket => json(socket, 200, generate.answer)], base, 'gemini')
     expect((await ask(gateway, { dialect: generate })).status).toBe(200)
@@ -188,7 +188,7 @@ describe.concurrent('a name is a name', () => {
     expect(decodeURIComponent(segment as string)).toBe(name)
   })
 
-  test('a name that a key may not use cannot be smuggled beside one that it may', async () => {
+  test('that a key may not use cannot be sent beside one that it may use', async () => {
     const { gateway, upstreams } = await setUp([socket => json(socket, 200, chat.answer)])
     const body = JSON.stringify(chat.body(false)).replace('"model":"m"', '"model":"forbidden","mod\\u0065l":"other","model":"m"')
     expect((await ask(gateway, { body })).status).toBe(200)
@@ -196,7 +196,7 @@ describe.concurrent('a name is a name', () => {
   })
 
   test.for(['/v1/chat/../models', '/v1//models', '/v1/models/%2e%2e/x', '/..%2f..%2fetc/passwd', '/v1/models/\\..\\x'])(
-    'the path %s leads nowhere',
+    'is not read from the path %s',
     async path => {
       const { gateway, upstreams } = await setUp([() => undefined])
       const wire = await dial(gateway)
@@ -208,7 +208,7 @@ describe.concurrent('a name is a name', () => {
 })
 
 describe.concurrent('the id of a request', () => {
-  test('is on every answer, is new each time, and is the one in the log and at the upstream', async () => {
+  test('is new for every answer, and the same in the log and at the upstream', async () => {
     const { gateway, upstreams } = await setUp([socket => json(socket, 200, chat.answer)], { limits: { body: '10KiB' } })
     const url = gateway.url
     const post = (path: string, body: string, headers: Record<string, string> = chat.headers): Promise<Response> =>
@@ -239,7 +239,7 @@ describe.concurrent('the id of a request', () => {
     for (const [index, { status }] of answers.entries()) expect(lines.find(line => line.id === ids[index])?.status).toBe(status)
   })
 
-  test('is on a stream, and in the errors that contain it', async () => {
+  test('is in a stream, and in errors that contain an id', async () => {
     const { gateway } = await setUp([stream(messages.begin)], {}, 'anthropic')
     const response = await ask(gateway, { dialect: messages, stream: true })
     const id = response.headers.get('x-request-id')
@@ -249,7 +249,7 @@ describe.concurrent('the id of a request', () => {
 })
 
 describe.concurrent('the access log', () => {
-  test.for(PAIRS)('%s: a line has everything about an exchange', async ([, pair]) => {
+  test.for(PAIRS)('%s: has a line with all facts of an exchange', async ([, pair]) => {
     const { client, upstream } = pair
     for (const isStream of [false, true]) {
       const script: Script = isStream
@@ -284,7 +284,7 @@ describe.concurrent('the access log', () => {
     }
   })
 
-  test('a refusal has its reason, and the key', async () => {
+  test('has the reason of a refusal, and the key', async () => {
     const { gateway } = await setUp([() => undefined])
     await ask(gateway, { headers: { authorization: 'Bearer wrong-key' } })
     await ask(gateway, { model: 'nobody' })
@@ -298,7 +298,7 @@ describe.concurrent('the access log', () => {
     expect(JSON.stringify(gateway.log)).not.toMatch(/wrong-key|secret/)
   })
 
-  test('several targets are counted, and the last is named', async () => {
+  test('counts several targets, and names the last', async () => {
     const { gateway } = await setUp([socket => json(socket, 500, chat.error), socket => json(socket, 200, chat.answer)])
     await ask(gateway)
     expect((await requestLines(gateway))[0]).toMatchObject({ attempts: 2, target: 'up1/m', status: 200 })

@@ -13,7 +13,7 @@ const ask = {
   body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hi' }] }),
 }
 
-test('in the time of grace the last exchange is finished, and a kept connection gets no other', async () => {
+test('the last exchange is finished in the grace period, and a kept connection gets no other', async () => {
   let release: (() => void) | undefined
   const { gateway, upstreams } = await setUp(
     [
@@ -45,7 +45,7 @@ test('in the time of grace the last exchange is finished, and a kept connection 
   await Promise.all([kept.destroy(), busy.destroy()])
 })
 
-test('during the drain it is not ready, but serves, with `connection: close`', async () => {
+test('a draining gateway is not ready, but serves, with `connection: close`', async () => {
   const { gateway } = await setUp([socket => json(socket, 200, answer)], { grace: '60s', drain: '4s' })
   const kept = new Client(gateway.url)
   const ready = (): Promise<number> => fetch(`${gateway.url}/readyz`).then(({ status }) => status)

@@ -49,8 +49,8 @@ const OTHER = {
   digest: 'x-content-sha256',
 }
 
-describe('a service with words of its own', () => {
-  test('the digest of the body and its type are signed along', () => {
+describe('a service with its own names', () => {
+  test('signs the digest of the body and its type', () => {
     const question = {
       method: 'POST',
       path: '/?Action=Do&Version=2022-08-31',
@@ -70,7 +70,7 @@ describe('a service with words of its own', () => {
     expect(signed(OTHER, { ...question, path: '/?Version=2022-08-31&Action=Do' })?.authorization).toBe(first?.authorization)
   })
 
-  test('a secret that is no pair signs nothing', () => {
+  test('signs nothing with a secret that is not a pair', () => {
     expect(signed(OTHER, { path: '/' }, 'just-a-key')).toBeUndefined()
   })
 })

@@ -49,7 +49,7 @@ async function isUsable(wire: Wire): Promise<boolean> {
   return statusesIn(wire.text()).length > count
 }
 
-test('an upstream that does not read for longer than the server waits for a silent client', async () => {
+test('an upload waits for an upstream that reads later than the server waits for a silent client', async () => {
   let length = 0
   upstream = (request, response) => {
     request.pause()
@@ -67,7 +67,7 @@ test('an upstream that does not read for longer than the server waits for a sile
   expect(length).toBeGreaterThan(12_000_000)
 })
 
-test('an upload whose end arrives with the bytes that were held back leaves its connection usable', async () => {
+test('a connection is usable after an upload whose end arrives with the held bytes', async () => {
   upstream = (request, response) => {
     request.resume().on('end', () => answer(response, 200))
   }
@@ -85,8 +85,8 @@ test('an upload whose end arrives with the bytes that were held back leaves its 
 
 test.each([
   ['ends', 0],
-  ['goes on', 20],
-])('an upload that is answered while it is held back, and %s: its connection does not stand still', async (_, more) => {
+  ['continues', 20],
+])('a connection is usable or closed after an upload that is answered while it is held, and %s', async (_, more) => {
   let open: ServerResponse | undefined
   upstream = (request, response) => {
     request.pause()

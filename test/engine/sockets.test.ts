@@ -107,9 +107,9 @@ describe('before the upgrade', () => {
     ['a wrong key', 'model=m', { authorization: 'Bearer no' }, 401],
     ['no model', '', bearer, 400],
     ['an unknown model', 'model=none', bearer, 404],
-    ['an upstream that is not there', 'model=gone', bearer, 502],
+    ['an upstream that cannot be reached', 'model=gone', bearer, 502],
     ['an upstream that refuses our key', 'model=m', { ...bearer, 'x-talk': 'refuse' }, 502],
-  ] as const)('%s is an answer of HTTP', async ([, query, headers, status]) => {
+  ] as const)('%s is answered in HTTP', async ([, query, headers, status]) => {
     const answer = await refusal(query, headers)
     expect(answer.status).toBe(status)
     expect(JSON.parse(answer.body)).toHaveProperty('error.message')
@@ -136,7 +136,7 @@ describe('before the upgrade', () => {
 })
 
 describe('a socket', () => {
-  test('goes to the target by its own name of the model, with our key and the headers that pass', async () => {
+  test("goes to the target with the model's name there, our key and the headers that pass", async () => {
     const side = upstreamSide()
     const { socket } = await connect('model=m&other=1', { 'x-talk': 'yes' }, ['talk', 'secret-item'])
     await side
@@ -148,7 +148,7 @@ describe('a socket', () => {
     socket.close()
   })
 
-  test('carries text and binary frames in both directions, in order and with their bounds', async () => {
+  test('carries text and binary frames in both directions, in order and unsplit', async () => {
     const side = upstreamSide()
     const client = await connect()
     const upstream = watchClient(await side)
@@ -161,7 +161,7 @@ describe('a socket', () => {
   })
 
   // One in a thousand did, by a fault of the server's library (engine/http/upgrade-cork.ts).
-  test('stays, of many', async () => {
+  test('stays open among 1500 others', async () => {
     const clients: Client[] = []
     const codes: number[] = []
     while (clients.length < 1500) clients.push(...(await Promise.all(Array.from({ length: 50 }, () => connect()))))
@@ -178,7 +178,7 @@ describe('a socket', () => {
     for (const { socket } of clients) socket.terminate()
   })
 
-  test('frames that the upstream sends at once are not lost', async () => {
+  test('loses no frame that the upstream sends at once', async () => {
     maker.sockets.once('connection', ws => {
       for (let index = 0; index < 50; index++) ws.send(`early ${index}`)
     })
@@ -191,7 +191,7 @@ describe('a socket', () => {
     [1000, 'done'],
     [3001, 'own'],
     [4999, ''],
-  ] as const)('closes with %i on both sides, whoever begins', async ([code, reason]) => {
+  ] as const)('closes with %i on both sides, whichever side begins', async ([code, reason]) => {
     // The server's library takes a client's codes from 1012 to 3999 for a broken goodbye; the other way they pass.
     for (const isClient of code === 3001 ? [false] : [true, false]) {
       const side = upstreamSide()
@@ -204,7 +204,7 @@ describe('a socket', () => {
     }
   })
 
-  test('closes without a code if there was none', async () => {
+  test('closes without a code if it got none', async () => {
     const side = upstreamSide()
     const client = await connect()
     const upstream = watchClient(await side)
@@ -212,7 +212,7 @@ describe('a socket', () => {
     expect((await upstream.closed)[0]).toBe(1005)
   })
 
-  test('a client that is gone ends the upstream at once', async () => {
+  test('ends at the upstream when the client disconnects', async () => {
     const side = upstreamSide()
     const client = await connect()
     const upstream = watchClient(await side)
@@ -220,7 +220,7 @@ describe('a socket', () => {
     expect((await upstream.closed)[0]).toBe(1006)
   })
 
-  test('an upstream that breaks off is an event and a code', async () => {
+  test('ends with an event and a code when the upstream breaks off', async () => {
     const side = upstreamSide()
     const client = await connect()
     ;(await side).terminate()
@@ -228,7 +228,7 @@ describe('a socket', () => {
     expect(JSON.parse(String(client.frames.at(-1)))).toMatchObject({ error: { message: 'The connection to the upstream broke.' } })
   })
 
-  test('a frame over the limit ends it with 1009, from either side', async () => {
+  test('ends with 1009 at a frame over the limit, from either side', async () => {
     const side = upstreamSide()
     const client = await connect()
     await side
@@ -240,13 +240,13 @@ describe('a socket', () => {
     expect([1009, 1011]).toContain((await other.closed)[0])
   })
 
-  test('silence on both sides ends it, with an event', async () => {
+  test('ends with an event if both sides are silent', async () => {
     const client = await connect()
     expect((await client.closed)[0]).toBe(1001)
     expect(JSON.parse(String(client.frames.at(-1)))).toHaveProperty('error.message', 'The connection was silent for too long.')
   })
 
-  test('a client that does not read makes the upstream wait, and loses nothing', async () => {
+  test('makes the upstream wait for a client that does not read, and loses nothing', async () => {
     const side = upstreamSide()
     const client = await connect()
     const upstream = await side
@@ -262,7 +262,7 @@ describe('a socket', () => {
     client.socket.close()
   })
 
-  test('usage of all answers is in the log, with the bytes of both directions', async () => {
+  test('has the usage of all answers in the log, with the bytes of both directions', async () => {
     const side = upstreamSide()
     const client = await connect()
     const upstream = await side
@@ -277,7 +277,7 @@ describe('a socket', () => {
   })
 })
 
-test('a socket counts as a connection as long as it is open, and no longer', async () => {
+test('a socket counts as a connection while it is open', async () => {
   const bounded = await startGateway(
     {
       upstreams: { maker: { provider: 'maker', base: maker.url, secret: 's1' } },

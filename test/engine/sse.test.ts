@@ -23,8 +23,8 @@ function feed(pieces: readonly Buffer[], limit = LIMIT): Event[] {
 const TEXTS: [string, string, Event[]][] = [
   ['one event', 'data: {"a":1}\n\n', [['{"a":1}', undefined]]],
   ['named events', 'event: x\ndata: 1\n\nevent: y\ndata: 2\n\n', pairs(['1', 'x'], ['2', 'y'])],
-  ['a name that holds for its own event only', 'event: x\ndata: 1\n\ndata: 2\n\n', pairs(['1', 'x'], ['2', undefined])],
-  ['a name behind its data', 'data: 1\nevent: x\n\n', [['1', 'x']]],
+  ['a name, which holds only for its own event', 'event: x\ndata: 1\n\ndata: 2\n\n', pairs(['1', 'x'], ['2', undefined])],
+  ['a name after its data', 'data: 1\nevent: x\n\n', [['1', 'x']]],
   ['no space after the colon', 'event:x\ndata:1\n\n', [['1', 'x']]],
   ['a second space, which is data', 'data:  1\n\n', [[' 1', undefined]]],
   ['a space at the end of a line', 'data: 1 \n\n', [['1 ', undefined]]],
@@ -42,11 +42,11 @@ const TEXTS: [string, string, Event[]][] = [
   ['no blank line at the end', 'data: 1\n\ndata: [DONE]', pairs(['1', undefined], ['[DONE]', undefined])],
   ['half a line end at the end', 'data: 1\n\ndata: [DONE]\n', pairs(['1', undefined], ['[DONE]', undefined])],
   ['bare blank lines', '\n\ndata: 1\n\n\n\ndata: 2\n\n', pairs(['1', undefined], ['2', undefined])],
-  ['fields that only begin alike', 'database: x\neventual: y\ndata: 1\n\n', [['1', undefined]]],
-  ['fields in capitals, which are others', 'DATA: x\ndata: 1\n\n', [['1', undefined]]],
+  ['unknown fields with a known beginning', 'database: x\neventual: y\ndata: 1\n\n', [['1', undefined]]],
+  ['unknown fields in capitals', 'DATA: x\ndata: 1\n\n', [['1', undefined]]],
   ['a line that begins with a space', ' data: x\ndata: 1\n\n', [['1', undefined]]],
   ['nothing', '', []],
-  ['nothing but signs of life', ': a\n\n: b\n\n', []],
+  ['only comments', ': a\n\n: b\n\n', []],
 ]
 
 function pairs(...events: Event[]): Event[] {
@@ -58,7 +58,7 @@ describe.each(TEXTS)('%s', (_name, text, expected) => {
     ['LF', '\n'],
     ['CRLF', '\r\n'],
     ['CR', '\r'],
-  ])('lines end with %s, cut at every one, two and all places', (_ending, ending) => {
+  ])('is read with %s line ends, cut at every one, two and all offsets', (_ending, ending) => {
     const bytes = Buffer.from(text.replaceAll('\n', ending))
     expect(feed([bytes])).toEqual(expected)
     expect(feed([...bytes].map(byte => Buffer.from([byte])))).toEqual(expected)
@@ -71,7 +71,7 @@ describe.each(TEXTS)('%s', (_name, text, expected) => {
   })
 })
 
-test('events of any text, with any line ends, cut anywhere, are what they were', () => {
+test('events of any text are read, with any line ends and cuts', () => {
   const line = fc.string({ unit: 'grapheme', maxLength: 12 }).map(text => text.replaceAll(/[\r\n\uFEFF]/g, ''))
   const event = fc.record({
     lines: fc.array(line, { minLength: 1, maxLength: 3 }),
@@ -101,11 +101,11 @@ test('events of any text, with any line ends, cut anywhere, are what they were',
   )
 })
 
-test('lines of one stream may end differently', () => {
+test('lines of one stream may have different ends', () => {
   expect(feed([Buffer.from('data: 1\r\n\ndata: 2\n\r\ndata: 3\r\rdata: 4\n\n')]).map(([data]) => data)).toEqual(['1', '2', '3', '4'])
 })
 
-test('events taken one by one, from text or from bytes, are those of the whole', () => {
+test('events that are read one by one, from text or bytes, are those of the whole', () => {
   const piece = fc.constantFrom('\n', '\r', '\r\n', 'data: 1', 'data: é', 'data:', ': x', 'event: y', 'id: 3', '\n\n', '\r\r', '\r\n\r\n')
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 20 }), fc.nat(8), (pieces, wanted) => {
@@ -137,7 +137,7 @@ function dataOf(text: string): string[] {
 }
 
 describe('blocks', () => {
-  test('a block ends with the last event that is whole, and the rest waits', () => {
+  test('a block ends with the last complete event, and the rest waits', () => {
     const blocks = createBlocks(LIMIT)
     expect(blocks.push(Buffer.from('data: 1\n\ndata: 2\n\nda'))?.toString()).toBe('data: 1\n\ndata: 2\n\n')
     expect(blocks.push(Buffer.from('ta: 3'))).toBeUndefined()
@@ -145,7 +145,7 @@ describe('blocks', () => {
     expect(blocks.rest()).toBeUndefined()
   })
 
-  test('no byte is lost and none is made up, whatever the cuts', () => {
+  test('no byte is lost or added at any cuts', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom('a', '\n', '\r', 'é'), maxLength: 9 })), texts => {
         const blocks = createBlocks(LIMIT)
@@ -159,7 +159,7 @@ describe('blocks', () => {
     )
   })
 
-  test('what waits is a copy: the memory of a chunk may be used again', () => {
+  test('the rest is a copy, as the memory of a chunk may be reused', () => {
     const blocks = createBlocks(LIMIT)
     const chunk = Buffer.from('data: 1\n\ndata: 2')
     blocks.push(chunk)
@@ -174,14 +174,14 @@ describe('blocks', () => {
     expect(blocks.rest()).toBeUndefined()
   })
 
-  test('an event over the limit is an error, not memory', () => {
+  test('an event over the limit is an error', () => {
     const blocks = createBlocks(100)
     expect(() => {
       for (let count = 0; count < 20; count++) blocks.push(Buffer.from('data: 0123456789'))
     }).toThrow(RangeError)
   })
 
-  test('the limit is that of one event: many of them, and one just under it, pass', () => {
+  test('the limit is for one event, so that many events and one just under it pass', () => {
     const blocks = createBlocks(100)
     const event = `data: ${'x'.repeat(90)}\n\n`
     for (let count = 0; count < 20; count++) {

@@ -42,11 +42,13 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect(await settle(() => upstreams[0]?.closed(), 1)).toBe(1)
   }
 
-  test.each([false, true])('headers: an upstream that does not answer (stream: %s)', stream => late(() => undefined, 'headers', stream))
+  test.each([false, true])('headers: ends an upstream that does not answer (stream: %s)', stream =>
+    late(() => undefined, 'headers', stream),
+  )
 
-  test('first_event: a stream that never begins', () => late(socket => socket.write(streamHead), 'first_event', true))
+  test('first_event: ends a stream that never begins', () => late(socket => socket.write(streamHead), 'first_event', true))
 
-  test('first_event: signs of life are no event', () =>
+  test('first_event: ends a stream of comments only', () =>
     late(
       socket => {
         socket.write(streamHead)
@@ -56,7 +58,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
       true,
     ))
 
-  test('idle: an answer that stops in its middle', () => late(socket => socket.write(half(upstream.answer)), 'idle', false))
+  test('idle: ends an answer that stops in the middle', () => late(socket => socket.write(half(upstream.answer)), 'idle', false))
 
   const endsInBand = async (script: Script, limit: string, time = LIMIT): Promise<void> => {
     const { gateway, upstreams } = await setUpPair(pair, [script], { limits: { [limit]: `${time}ms` } })
@@ -74,10 +76,10 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect(line).toMatchObject({ status: 200, partial: true, error: { kind: 'timeout' } })
   }
 
-  test('idle: a stream that falls silent', () =>
+  test('idle: ends a silent stream', () =>
     endsInBand(socket => socket.write(streamHead + chunk(upstream.begin + upstream.text('Hi'))), 'idle'))
 
-  test('total: a stream without end', () =>
+  test('total: ends an endless stream', () =>
     endsInBand(
       socket => {
         socket.write(streamHead + chunk(upstream.begin))
@@ -87,7 +89,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
       WIDE,
     ))
 
-  test('total: an answer that comes byte by byte', () =>
+  test('total: ends an answer that comes byte by byte', () =>
     late(
       socket => {
         socket.write(half(upstream.answer))
@@ -100,8 +102,8 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
 
 const chat = PAIRS[0]?.[1] as Pair
 
-describe.concurrent('connect', () => {
-  test.each([false, true])('an address that never accepts (stream: %s)', async stream => {
+describe.concurrent('the limit on connecting', () => {
+  test.each([false, true])('ends an attempt at an address that never accepts (stream: %s)', async stream => {
     const { gateway } = await setUp([closing(await startUnreachable())], limits('connect'))
     const { result, took } = await timed(() => ask(gateway, { stream }))
     expect(result.status).toBe(504)
@@ -109,7 +111,7 @@ describe.concurrent('connect', () => {
     expect(await result.json()).toMatchObject({ error: { type: 'timeout_error', message: expect.stringContaining('reached') } })
   })
 
-  test('the next target answers, and after three failures in a row the first is not tried', async () => {
+  test('leads to the next target, and to an ejection after three failures in a row', async () => {
     const { gateway } = await setUp(
       [closing(await startUnreachable()), socket => json(socket, 200, chat.upstream.answer)],
       limits('connect'),
@@ -130,7 +132,7 @@ describe.concurrent('connect', () => {
     ])
   })
 
-  test('an address without a listener fails at once', async () => {
+  test('does not delay the failure of an address without a listener', async () => {
     const { gateway, upstreams } = await setUp([() => undefined])
     await upstreams[0]?.close()
     const { result, took } = await timed(() => ask(gateway))
@@ -139,10 +141,10 @@ describe.concurrent('connect', () => {
   })
 })
 
-describe.concurrent('what keeps a deadline', () => {
+describe.concurrent('a deadline', () => {
   const { upstream } = chat
 
-  test('a stream whose events come in time is not cut, however long it takes', async () => {
+  test('does not end a stream whose events come in time, however long it takes', async () => {
     const { gateway } = await setUp(
       [
         socket => {
@@ -157,7 +159,7 @@ describe.concurrent('what keeps a deadline', () => {
     expect(eventsIn(result).at(-1)).toBe('[DONE]')
   })
 
-  test('an answer whose bytes come in time is not cut', async () => {
+  test('does not end an answer whose bytes come in time', async () => {
     const text = JSON.stringify(upstream.answer)
     const { gateway } = await setUp(
       [
@@ -173,14 +175,14 @@ describe.concurrent('what keeps a deadline', () => {
     expect(result).toEqual(upstream.answer)
   })
 
-  test('the time to the headers does not count for the events, nor that of one target for another', async () => {
+  test('counts separately for headers and events, and for each target', async () => {
     const slow: Script = socket => void trickle(socket, ['', streamHead, chunk(upstream.begin), chunk(upstream.end), chunk('')], 0.6 * WIDE)
     const { gateway } = await setUp([() => undefined, slow], wide('headers', 'first_event', 'idle'))
     const text = await (await ask(gateway, { stream: true })).text()
     expect(eventsIn(text).at(-1)).toBe('[DONE]')
   })
 
-  test('the total is that of all targets together', async () => {
+  test('`total` counts for all targets together', async () => {
     const silent: Script = () => undefined
     const { gateway, upstreams } = await setUp([silent, silent, silent, silent], { limits: { headers: '1200ms', total: '3s' } })
     const { result, took } = await timed(() => ask(gateway))
@@ -189,7 +191,7 @@ describe.concurrent('what keeps a deadline', () => {
     expect(upstreams.map(({ requests }) => requests.length)).toEqual([1, 1, 1, 0])
   })
 
-  test('the limits of an upstream stand in place of those of all', async () => {
+  test('of an upstream replaces that of the gateway', async () => {
     const base = closing(await startUpstream(() => undefined)).url
     const { gateway } = await setUp([], {
       upstreams: {
@@ -206,7 +208,7 @@ describe.concurrent('what keeps a deadline', () => {
     expect(quick?.took).toBeLessThan(slow?.took as number)
   })
 
-  test('a client that is slow is no upstream that is late', async () => {
+  test('does not count the time of a slow client', async () => {
     // Much more than sockets hold, so that the upstream is paused while the client reads nothing.
     const piece = chunk(upstream.text('x'.repeat(100_000)))
     const { gateway } = await setUp(
@@ -227,7 +229,7 @@ describe.concurrent('what keeps a deadline', () => {
   })
 })
 
-test('an error whose body never ends is reported by its status', async () => {
+test('an error with an endless body is reported by its status', async () => {
   const { gateway, upstreams } = await setUp(
     [socket => socket.write('HTTP/1.1 503 X\r\ncontent-length: 1000\r\n\r\n{"error":'), socket => json(socket, 200, chat.upstream.answer)],
     limits('first_event', 'idle'),

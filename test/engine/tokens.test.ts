@@ -98,7 +98,7 @@ const told = async (answer: Promise<Response>): Promise<[number, string]> => {
   return [response.status, ((await response.json()) as { error?: { message: string } }).error?.message ?? '']
 }
 
-test('lets its holder in with the groups that it names, beside keys', async () => {
+test('a token gives its holder the groups that it names, beside keys', async () => {
   const token = await sign(first, { org: { unit: 'red' } })
   const answer = await new OpenAI({ apiKey: token, baseURL: `${gateway.url}/v1` }).chat.completions.create({
     model: 'openai/sim',
@@ -114,7 +114,7 @@ test('lets its holder in with the groups that it names, beside keys', async () =
   expect(JSON.stringify(gateway.log)).not.toContain(token)
 })
 
-test('is 401 in the words of the dialect where it has ended, is for another, or is signed by another', async () => {
+test('a token that is expired, for another audience or signed by another gets 401 in the form of the dialect', async () => {
   const stranger = await signing('first')
   const changed = (await sign(first)).replace(/.(?=[^.]*$)/, one => (one === 'A' ? 'B' : 'A'))
   const none = `${Buffer.from('{"alg":"none","kid":"first"}').toString('base64url')}.${(await sign(first)).split('.')[1]}.`
@@ -139,7 +139,7 @@ test('is 401 in the words of the dialect where it has ended, is for another, or 
   await expect(refused).rejects.toMatchObject({ status: 401, error: { type: 'error', error: { type: 'authentication_error' } } })
 })
 
-test('that was good ends when its time is over', async () => {
+test('a known token is refused when it expires', async () => {
   // The tolerance for clocks is 5 s.
   const token = await sign(first, {}, -2)
   expect((await ask(token)).status).toBe(200)
@@ -152,7 +152,7 @@ test('that was good ends when its time is over', async () => {
   expect(status).toBe(401)
 })
 
-test('keys rotate: one that is new is fetched, one that is gone opens nothing any more', async () => {
+test('a new signing key is fetched, and a removed one is no longer accepted', async () => {
   const own = await startIdentity()
   const [old, next] = [await signing('old'), await signing('next', 'RS256')]
   own.keys = [old.published]
@@ -172,7 +172,7 @@ test('keys rotate: one that is new is fetched, one that is gone opens nothing an
   own.server.close()
 })
 
-test('while the key set is unreachable, known keys stay valid, unknown ones are 503 and never 401, and no request waits', async () => {
+test('while the key set is unreachable, known keys stay valid, unknown keys get 503 and never 401, and no request waits', async () => {
   const own = await startIdentity()
   const key = await signing('one')
   own.keys = [key.published]

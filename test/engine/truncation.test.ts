@@ -34,12 +34,12 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     ['the connection breaks inside an event', broken(began + upstream.text('there').slice(0, -12))],
     ['the body ends between the lines of an event', stream(`${began}data: `)],
     ['the connection breaks inside a character', broken(torn())],
-    ['the body is shorter than it said', socket => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n${began}`)],
+    ['the body is shorter than declared', socket => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n${began}`)],
     ['the body ends with the connection', socket => socket.end(`HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${began}`)],
-    ['a chunk is no chunk', socket => socket.write(`${streamHead + chunk(began)}oops\r\n`)],
-    ['an event that fails is not JSON', stream(`${began}data: {"error": oops\n\n`, upstream.text('there'))],
+    ['a chunk is malformed', socket => socket.write(`${streamHead + chunk(began)}oops\r\n`)],
+    ['the last event is not JSON', stream(`${began}data: {"error": oops\n\n`, upstream.text('there'))],
     ['events are null, and the body ends', stream(`${began}data: null\n\ndata: 1\n\ndata: []\n\n`)],
-  ])('%s: the client gets what came, an error and no end', async ([, script]) => {
+  ])('%s: the client gets what came, an error and no end event', async ([, script]) => {
     const { gateway } = await setUpPair(pair, [script])
     const response = await ask(gateway, { dialect: client, stream: true })
     const text = await response.text()
@@ -55,7 +55,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect(line).toMatchObject({ status: 200, partial: true, error: { kind: 'upstream' } })
   })
 
-  test('an event that is nested deeper than anybody can write ends nothing but its stream', async () => {
+  test('an event that is nested too deeply ends only its stream', async () => {
     const deep = `"x":${'['.repeat(30_000)}${']'.repeat(30_000)},`
     const nested = began.replace(/data: \{(.*"response":\{)?/, (head: string) => head + deep)
     const { gateway } = await setUpPair(pair, [broken(nested), stream(began, upstream.end)])
@@ -65,7 +65,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect((await ask(gateway, { dialect: client, stream: true })).status).toBe(200)
   })
 
-  test('a broken event inside a stream ends it', async () => {
+  test('a broken event ends its stream', async () => {
     const { gateway } = await setUpPair(pair, [stream(began, 'data: {"oops\n\n', upstream.text('there'), upstream.end)])
     const text = await (await ask(gateway, { dialect: client, stream: true })).text()
     expect(client.messageOf(lastEvent(text))).toMatch(/upstream/i)
@@ -74,17 +74,13 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
 
   test.for<[string, string, (text: string) => string]>([
     ['CR LF for line ends', upstream.begin + upstream.text('Hi') + upstream.end, text => text.replaceAll('\n', '\r\n')],
-    [
-      'no space behind the colons',
-      upstream.begin + upstream.text('Hi') + upstream.end,
-      text => text.replaceAll(/^(data|event): /gm, '$1:'),
-    ],
-    ['signs of life everywhere', `: a\n\n${upstream.begin}: b\n\n${upstream.text('Hi')}: c\n\n${upstream.end}`, text => text],
+    ['no space after the colons', upstream.begin + upstream.text('Hi') + upstream.end, text => text.replaceAll(/^(data|event): /gm, '$1:')],
+    ['comments between all events', `: a\n\n${upstream.begin}: b\n\n${upstream.text('Hi')}: c\n\n${upstream.end}`, text => text],
     ['no blank line at the end', upstream.begin + upstream.text('Hi') + upstream.end, text => text.trimEnd()],
     ['half a blank line at the end', upstream.begin + upstream.text('Hi') + upstream.end, text => `${text.trimEnd()}\n`],
-    ['something behind the end', upstream.begin + upstream.text('Hi') + upstream.end, text => `${text}\n\n: bye\n\n`],
+    ['a comment after the end', upstream.begin + upstream.text('Hi') + upstream.end, text => `${text}\n\n: bye\n\n`],
     ['a byte order mark', upstream.begin + upstream.text('Hi') + upstream.end, text => `\uFEFF${text}`],
-  ])('%s: a whole stream is whole', async ([, text, written]) => {
+  ])('a complete stream is accepted with %s', async ([, text, written]) => {
     const { gateway } = await setUpPair(pair, [stream(written(text))])
     const got = await (await ask(gateway, { dialect: client, stream: true })).text()
     expect(got).toContain('"Hi"')
@@ -98,7 +94,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect(line).not.toHaveProperty('error')
   })
 
-  test('bytes that come one by one are the same stream', async () => {
+  test('a stream that comes byte by byte is read', async () => {
     const whole = upstream.begin + upstream.text('Hi é€😀') + upstream.end
     const { gateway } = await setUpPair(pair, [
       socket => {
@@ -122,13 +118,13 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     ['null', socket => json(socket, 200, 'null')],
     ['a text', socket => json(socket, 200, '"Hi"')],
     ['a list', socket => json(socket, 200, '[]')],
-    ['half of it', socket => json(socket, 200, JSON.stringify(upstream.answer).slice(0, -9))],
+    ['half an answer', socket => json(socket, 200, JSON.stringify(upstream.answer).slice(0, -9))],
     ['broken usage', socket => json(socket, 200, JSON.stringify(upstream.answer).replace(/("usage\w*"):\{/, '$1:{oops'))],
     ['a body that breaks off', socket => void socket.write('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"id":', () => socket.destroy())],
     ['a stream', stream(upstream.begin, upstream.end)],
     ['an empty answer with status 204', socket => void socket.write('HTTP/1.1 204 No Content\r\n\r\n')],
     ['a redirect', socket => json(socket, 307, upstream.answer, 'location: http://127.0.0.1:1/\r\n')],
-  ])('%s is no answer: 502 in the words of the caller', async ([, script]) => {
+  ])('%s in place of an answer is 502 in the form of the caller', async ([, script]) => {
     const { gateway } = await setUpPair(pair, [script])
     const response = await ask(gateway, { dialect: client })
     const body = await response.json()
@@ -139,7 +135,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect((await requestLines(gateway))[0]).toMatchObject({ status: 502, error: { kind: 'upstream' } })
   })
 
-  test('an error with status 200 is one', async () => {
+  test('an error with status 200 is an error', async () => {
     const { gateway } = await setUpPair(pair, [socket => json(socket, 200, upstream.error)])
     const response = await ask(gateway, { dialect: client })
     expect(response.status).toBeGreaterThanOrEqual(500)
@@ -149,20 +145,20 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
 
 const { chat } = dialects
 
-describe.concurrent('where bytes pass', () => {
-  test('an answer passes byte for byte, whatever its blanks, numbers and members are', async () => {
+describe.concurrent('in the same dialect', () => {
+  test('an answer passes byte for byte, with any blanks, numbers and members', async () => {
     const odd = ` {"id" : "c1", "x":[1.50, 1e400, 12345678901234567890], "é":"\\u00e9", "choices":[{}],\n"usage":{"prompt_tokens":1,"completion_tokens":1} } `
     const { gateway } = await setUp([socket => json(socket, 200, odd)])
     expect(await (await ask(gateway)).text()).toBe(odd)
   })
 
-  test('a stream passes byte for byte, with its comments, names and blanks', async () => {
+  test('a stream passes byte for byte, with comments, names and blanks', async () => {
     const odd = `: hello\n\nevent:x\nid: 7\ndata:{"id" : "c1","choices":[{"delta":{"content":"é"}}]}\n\n\n\n${chat.text('x')}${chat.text('')}data: [DONE]\n\n`
     const { gateway } = await setUp([stream(odd.slice(0, 30), odd.slice(30))])
     expect(await (await ask(gateway, { stream: true })).text()).toBe(odd)
   })
 
-  test('an event over the limit is the fault of the upstream', async () => {
+  test('a first event over the limit is a failure of the upstream', async () => {
     const { gateway } = await setUp([
       socket => {
         socket.write(streamHead)
@@ -176,7 +172,7 @@ describe.concurrent('where bytes pass', () => {
     expect(eventsIn(text).at(-1)).toBe('[DONE]')
   })
 
-  test('and inside a stream it ends it', async () => {
+  test('a later event over the limit ends the stream with an error', async () => {
     const { gateway } = await setUp([
       socket => {
         socket.write(streamHead + chunk(chat.begin + chat.text('Hi')))
@@ -197,7 +193,7 @@ describe.concurrent('where bytes pass', () => {
     expect(eventsIn(text).at(-1)).toBe('[DONE]')
   })
 
-  test('an upstream that does not close after the end of its stream delays no client', async () => {
+  test('an upstream that does not close after the end of its stream does not delay the client', async () => {
     const { gateway, upstreams } = await setUp([socket => socket.write(streamHead + chunk(chat.begin + chat.end))])
     const text = await (await ask(gateway, { stream: true })).text()
     expect(eventsIn(text).at(-1)).toBe('[DONE]')
@@ -205,7 +201,7 @@ describe.concurrent('where bytes pass', () => {
     expect(upstreams[0]?.requests).toHaveLength(1)
   })
 
-  test('the connection to an upstream is used again after a stream that ended well', async () => {
+  test('the connection to an upstream is reused after a complete stream', async () => {
     const { gateway, upstreams } = await setUp([stream(chat.begin, chat.end)])
     for (let count = 0; count < 3; count++) await (await ask(gateway, { stream: true })).text()
     expect(upstreams[0]?.requests).toHaveLength(3)
@@ -226,14 +222,14 @@ describe.concurrent('a streamed JSON array', () => {
     expect(JSON.stringify(list)).toMatch(generate.proof)
   })
 
-  test('that is cut ends with an error in it', async () => {
+  test('that is cut off ends with an error as its last item', async () => {
     const { gateway } = await setUp([stream(generate.begin, generate.text('Hi'))], {}, 'gemini')
     const list = (await (await ask(gateway, { dialect: array, stream: true })).json()) as unknown[]
     expect(generate.messageOf(list.at(-1))).toMatch(/upstream/)
     expect(JSON.stringify(list)).not.toMatch(generate.proof)
   })
 
-  test('that fails before it begins is a status', async () => {
+  test('that fails before it begins has an error status', async () => {
     const { gateway } = await setUp([stream(generate.errorEvent)], {}, 'gemini')
     const response = await ask(gateway, { dialect: array, stream: true })
     expect(response.status).toBe(502)

@@ -22,7 +22,7 @@ const good = bytesOf(PATH, chat.headers, JSON.stringify(chat.body(false)))
 const chunkedHead = bytesOf(PATH, { ...chat.headers, 'transfer-encoding': 'chunked' })
 
 describe.concurrent('a body over the limit', () => {
-  test('is refused before any of it is sent, if its length is announced', async () => {
+  test('is refused before any of it is sent, if its length is declared', async () => {
     const { gateway, upstreams } = await stage(limited)
     const wire = await dial(gateway)
     wire.write(bytesOf(PATH, { ...chat.headers, 'content-length': '50000000' }))
@@ -34,7 +34,7 @@ describe.concurrent('a body over the limit', () => {
     expect(upstreams[0]?.requests).toHaveLength(0)
   })
 
-  test('is refused when it exceeds the limit, if its length is not announced; the rest is read only for a while', async () => {
+  test('is refused when it exceeds the limit, if its length is not declared, and the rest is read only for a while', async () => {
     const { gateway, upstreams } = await stage(limited)
     const wire = await dial(gateway)
     wire.write(chunkedHead)
@@ -47,10 +47,10 @@ describe.concurrent('a body over the limit', () => {
   })
 
   test.for<[string, boolean, number, number]>([
-    ['exactly the limit, told', false, LIMIT, 200],
-    ['a byte more, told', false, LIMIT + 1, 413],
-    ['exactly the limit, not told', true, LIMIT, 200],
-    ['a byte more, not told', true, LIMIT + 1, 413],
+    ['exactly the limit, declared', false, LIMIT, 200],
+    ['one byte more, declared', false, LIMIT + 1, 413],
+    ['exactly the limit, not declared', true, LIMIT, 200],
+    ['one byte more, not declared', true, LIMIT + 1, 413],
   ])('%s: %s', async ([, isChunked, length, status]) => {
     const { gateway } = await stage(limited)
     const wire = await dial(gateway)
@@ -62,7 +62,7 @@ describe.concurrent('a body over the limit', () => {
     expect(statusesIn(wire.text())).toEqual([status])
   })
 
-  test('a client that sends all of it before it listens hears of it', async () => {
+  test('is refused so that a client learns it that sends everything before it reads', async () => {
     const { gateway } = await stage(limited)
     const heard = await Promise.all(
       Array.from(
@@ -79,7 +79,7 @@ describe.concurrent('a body over the limit', () => {
     expect(heard).toEqual(Array(10).fill(413))
   })
 
-  test('the limit is that of the operator, for every route', async () => {
+  test('is refused by the limit of the operator, on every route', async () => {
     const { gateway } = await stage(limited)
     for (const dialect of Object.values(dialects)) {
       const response = await ask(gateway, { dialect, body: bodyOf(LIMIT + 1) })
@@ -89,7 +89,7 @@ describe.concurrent('a body over the limit', () => {
   })
 })
 
-describe.concurrent('a body that comes', () => {
+describe.concurrent('a body that arrives', () => {
   test('in small pieces is put together', async () => {
     const { gateway, upstreams } = await stage()
     const wire = await dial(gateway)
@@ -140,7 +140,7 @@ describe.concurrent('a body that comes', () => {
     for (const one of upstreams[0]?.requests ?? []) expect(JSON.parse(one.body)).toEqual(chat.body(false))
   })
 
-  test('large is passed on whole', async () => {
+  test('with many megabytes is passed on complete', async () => {
     const { gateway, upstreams } = await stage()
     const content = 'é😀x'.repeat(2_000_000)
     const body = JSON.stringify({ ...chat.body(false), messages: [{ role: 'user', content }] })
@@ -148,7 +148,7 @@ describe.concurrent('a body that comes', () => {
     expect(JSON.parse(upstreams[0]?.requests[0]?.body as string).messages[0].content).toBe(content)
   })
 
-  test('slowly, for longer than an idle connection is kept, is awaited', async () => {
+  test('slowly is awaited, for longer than an idle connection is kept', async () => {
     const { gateway, upstreams } = await stage()
     const wire = await dial(gateway)
     const at = good.length - 28
@@ -161,7 +161,7 @@ describe.concurrent('a body that comes', () => {
     expect(upstreams[0]?.requests).toHaveLength(1)
   })
 
-  test('and stops half-way with its connection is not sent on', async () => {
+  test('only half before its connection ends is not sent on', async () => {
     const { gateway, upstreams } = await stage()
     const wire = await dial(gateway)
     wire.write(good.slice(0, -10))
@@ -173,7 +173,7 @@ describe.concurrent('a body that comes', () => {
 })
 
 describe.concurrent('a body that continues after its answer', () => {
-  test('slowly does no harm, and the connection can be used again', async () => {
+  test('slowly leaves its connection usable', async () => {
     const { gateway } = await stage()
     const wire = await dial(gateway)
     wire.write(bytesOf(PATH, { 'transfer-encoding': 'chunked' }))
@@ -189,7 +189,7 @@ describe.concurrent('a body that continues after its answer', () => {
   })
 })
 
-describe.concurrent('an invalid body', () => {
+describe.concurrent('a body of JSON', () => {
   test.for<[string, string, Record<string, string>, number, string | null]>([
     ['nothing', '', {}, 400, 'invalid_json'],
     ['half of it', '{"model":"m"', {}, 400, 'invalid_json'],
@@ -200,14 +200,14 @@ describe.concurrent('an invalid body', () => {
     ['without a model', '{"messages":[]}', {}, 400, 'missing_required_parameter'],
     ['with an empty model', '{"model":"","messages":[{"role":"user","content":"x"}]}', {}, 400, 'string_below_min_length'],
     ['not UTF-8', '{"model":"\xff', {}, 400, 'invalid_json'],
-  ])('%s', async ([, body, headers, status, code]) => {
+  ])('is refused: %s', async ([, body, headers, status, code]) => {
     const { gateway } = await stage()
     const response = await ask(gateway, { body, headers })
     expect(response.status).toBe(status)
     expect(await response.json()).toMatchObject({ error: { type: 'invalid_request_error', code } })
   })
 
-  test.for([8, 100_000])('bytes that are no text, in a body that is right but for them, behind %i others', async length => {
+  test.for([8, 100_000])('is refused for bytes that are not UTF-8, after %i valid ones', async length => {
     const { gateway, upstreams } = await stage()
     const [before, behind] = JSON.stringify(chat.body(false))
       .replace('"x"', `"${'y'.repeat(length)}|"`)
@@ -225,19 +225,19 @@ describe.concurrent('an invalid body', () => {
     expect(upstreams[0]?.requests).toHaveLength(0)
   })
 
-  test('a byte order mark is ignored', async () => {
+  test('may begin with a byte order mark', async () => {
     const { gateway } = await stage()
     expect((await ask(gateway, { body: `\uFEFF${JSON.stringify(chat.body(false))}` })).status).toBe(200)
   })
 
-  test('JSON needs no content type, and may have that of a form', async () => {
+  test('may have another content type', async () => {
     const { gateway } = await stage()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=utf-8'])
       expect((await ask(gateway, { headers: { 'content-type': type } })).status).toBe(200)
   })
 })
 
-describe.concurrent('a connection is used again', () => {
+describe.concurrent('a connection is reused', () => {
   const body = JSON.stringify(chat.body(false))
   const REFUSED: [string, string, number][] = [
     ['401 without a body', bytesOf('/v1/models', {}, '', 'GET'), 401],
@@ -264,7 +264,7 @@ describe.concurrent('a connection is used again', () => {
     expect(statusesIn(wire.text())).toEqual([status, 200])
   })
 
-  test.for(REFUSED)('when the next request comes with %s', async ([, refused, status]) => {
+  test.for(REFUSED)('if the next request comes with %s', async ([, refused, status]) => {
     const { gateway } = await stage()
     const wire = await dial(gateway)
     wire.write(refused + good)
@@ -272,7 +272,7 @@ describe.concurrent('a connection is used again', () => {
     expect(statusesIn(wire.text())).toEqual([status, 200])
   })
 
-  test.for(REFUSED.filter(([, text]) => text.endsWith('}')))('when the body comes after its refusal: %s', async ([, refused, status]) => {
+  test.for(REFUSED.filter(([, text]) => text.endsWith('}')))('if the body comes after its refusal: %s', async ([, refused, status]) => {
     const { gateway } = await stage()
     const wire = await dial(gateway)
     const at = refused.indexOf('\r\n\r\n') + 4
@@ -297,18 +297,18 @@ describe.concurrent('a connection is used again', () => {
   })
 })
 
-describe.concurrent('requests that two readers could read differently', () => {
+describe.concurrent('an ambiguous request', () => {
   test.for<[string, string]>([
     ['a length and chunks', bytesOf(PATH, { ...chat.headers, 'transfer-encoding': 'chunked' }, '0\r\n\r\n') + good],
     ['two lengths', good.replace('content-length', 'content-length: 5\r\ncontent-length')],
-    ['a length that is no number', good.replace(/content-length: \d+/, 'content-length: 1x')],
+    ['a length that is not a number', good.replace(/content-length: \d+/, 'content-length: 1x')],
     ['a negative length', good.replace(/content-length: \d+/, 'content-length: -5')],
-    ['a chunk size that is none', `${chunkedHead}zz\r\n{}\r\n0\r\n\r\n`],
+    ['an invalid chunk size', `${chunkedHead}zz\r\n{}\r\n0\r\n\r\n`],
     ['a line without a colon', good.replace('host: gateway', 'host gateway')],
     ['a name with a blank', good.replace('content-length', 'content-length ')],
     ['no host', good.replace('host: gateway\r\n', '')],
-    ['another version', good.replace('HTTP/1.1', 'HTTP/3.0')],
-  ])('%s: not passed on', async ([, text]) => {
+    ['another version of HTTP', good.replace('HTTP/1.1', 'HTTP/3.0')],
+  ])('with %s is not passed on', async ([, text]) => {
     const { gateway, upstreams } = await stage()
     const wire = await dial(gateway)
     wire.write(text)
@@ -328,7 +328,7 @@ describe.concurrent('HEAD and GET of the root', () => {
     expect((await response.text()).length > 0).toBe(method === 'GET')
   })
 
-  test('a HEAD has the length of what a GET has, and no body', async () => {
+  test('HEAD has the length of GET, and no body', async () => {
     const { gateway } = await stage()
     const wire = await dial(gateway)
     wire.write(bytesOf('/', {}, '', 'HEAD') + bytesOf('/', {}, '', 'GET'))

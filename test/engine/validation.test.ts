@@ -30,7 +30,7 @@ const inList = (schema: Schema): Schema => ({
 })
 const listed = (value: unknown): unknown => ({ list: [{}, { a: value }] })
 
-describe('each keyword names its field', () => {
+describe('an error', () => {
   test.each<[string, Schema, unknown, string, string, RegExp]>([
     ['type', { type: 'string' }, 1, 'list[1].a', 'invalid_type', /'list\[1\]\.a': expected string\./],
     ['type, one of several', { type: ['string', 'array', 'null'] }, 1, 'list[1].a', 'invalid_type', /expected string, array or null\./],
@@ -76,7 +76,7 @@ describe('each keyword names its field', () => {
     ],
     ['not', { not: { type: 'string' } }, 'x', 'list[1].a', 'invalid_value', /Invalid value for 'list\[1\]\.a'/],
     ['if', { if: { type: 'string' }, then: { minLength: 3 } }, 'x', 'list[1].a', 'string_below_min_length', /at least 3/],
-  ])('%s', (_name, schema, value, param, code, message) => {
+  ])('of %s names its field', (_name, schema, value, param, code, message) => {
     const { kind, message: told, more } = refusal(inList(schema), listed(value))
     expect({ kind, param: more.param, code: more.code }).toEqual({ kind: 'invalid_request', param, code })
     expect(told).toMatch(message)
@@ -92,36 +92,36 @@ describe('each keyword names its field', () => {
     },
   }
   test.each<[string, unknown, string]>([
-    ['a union is told of in the branch that is meant', { type: 'text', text: 1 }, 'list[1].a.text'],
-    ['what a branch needs', { type: 'text' }, 'list[1].a.text'],
-    ['another branch', { type: 'image', url: {} }, 'list[1].a.url'],
-    ['a value that no branch has', { type: 'song' }, 'list[1].a.type'],
-    ['no value at all', {}, 'list[1].a.type'],
-  ])('%s', (_name, value, param) => {
+    ['a wrong type in a branch', { type: 'text', text: 1 }, 'list[1].a.text'],
+    ['a missing member of a branch', { type: 'text' }, 'list[1].a.text'],
+    ['a wrong type in another branch', { type: 'image', url: {} }, 'list[1].a.url'],
+    ['an unknown branch', { type: 'song' }, 'list[1].a.type'],
+    ['no branch', {}, 'list[1].a.type'],
+  ])('in a union names its field: %s', (_name, value, param) => {
     expect(refusal(inList(union), listed(value)).more.param).toBe(param)
   })
 
-  test('a value that no branch of a union has is answered with those that there are', () => {
+  test('of an unknown branch lists the known branches', () => {
     expect(refusal(inList(union), listed({ type: 'song' })).message).toMatch(/'text'.*'image'/)
   })
 
-  test('at the top the field is named without a dot', () => {
+  test('at the top level names its field without a dot', () => {
     expect(refusal({ required: ['model'] }, {}).more.param).toBe('model')
     expect(refusal({ additionalProperties: false }, { x: 1 }).more.param).toBe('x')
     expect(refusal({ properties: { a: { type: 'string' } } }, { a: 1 }).more.param).toBe('a')
   })
 
-  test('an error of the whole body names the body', () => {
+  test('of the whole body names the body', () => {
     expect(refusal({ type: 'object', minProperties: 1 }, {}).message).toMatch(/^The request body must NOT have fewer than 1 propert/)
   })
 
-  test('characters are counted, not halves of them', () => {
+  test('is not raised for surrogate pairs, which count as one character', () => {
     const schema: Schema = { properties: { a: { maxLength: 2 } } }
     expect(() => checkShape(validator(schema), { a: '😀😀' })).not.toThrow()
     expect(refusal(schema, { a: '😀😀😀' }).more.param).toBe('a')
   })
 
-  test('a valid request is accepted', () => {
+  test('is not raised for a valid request', () => {
     expect(() => checkShape(validator(inList({ type: 'string' })), listed('x'))).not.toThrow()
   })
 })
@@ -137,7 +137,7 @@ test.each([
   expect(fieldPath(pointer)).toBe(path)
 })
 
-describe('deep inside the requests of the data', () => {
+describe('an error deep in a request', () => {
   const chat = (content: unknown, more = {}): unknown => ({ model: 'm', messages: [{ role: 'user', content }], ...more })
   const messages = (content: unknown, more = {}): unknown => ({ model: 'm', max_tokens: 1, messages: [{ role: 'user', content }], ...more })
   const generate = (parts: unknown, more = {}): unknown => ({ contents: [{ role: 'user', parts }], ...more })
@@ -164,7 +164,7 @@ describe('deep inside the requests of the data', () => {
     ['generate', generate([{ text: 1 }]), 'contents[0].parts[0].text'],
     ['generate', generate([{ functionCall: {} }]), 'contents[0].parts[0].functionCall.name'],
     ['generate', generate([{ text: 'x' }], { generationConfig: { temperature: 'x' } }), 'generationConfig.temperature'],
-  ])('%s %j: %s', (dialect, body, param) => {
+  ])('of %s names its field: %j, %s', (dialect, body, param) => {
     expect(() => checkShape(plan.dialects[dialect]?.validateRequest as Validate, body)).toThrow(
       expect.objectContaining({ more: expect.objectContaining({ param }) }) as Error,
     )

@@ -11,7 +11,7 @@ import { dialects } from './dialects.js'
 import { ask, setUp } from './fake-upstreams.js'
 import { chunk, json, streamHead } from './upstream.js'
 
-test.each(names())('the code of %s is fresh', async name => {
+test.each(names())('the code of %s is up to date', async name => {
   expect(readFileSync(join(import.meta.dirname, `../../engine/wire/json/${name}-code.ts`), 'utf8')).toBe(await printCode(name))
 })
 
@@ -29,14 +29,14 @@ const isJson = (text: string): boolean => {
 const value = fc.jsonValue({ maxDepth: 6, noUnicodeString: false })
 const spaced = fc.tuple(value, fc.constantFrom(undefined, 1, '\t')).map(([item, space]) => JSON.stringify(item, undefined, space))
 
-test('whatever is written as JSON is surely JSON', () => {
+test('isSurelyJson accepts what JSON.stringify writes', () => {
   fc.assert(
     fc.property(spaced, text => isSurelyJson(Buffer.from(text))),
     { numRuns: 2000 },
   )
 })
 
-test('whatever the scan accepts is JSON, however it was damaged', () => {
+test('isSurelyJson accepts no damaged text that is not JSON', () => {
   const letter = fc.constantFrom(...'{}[]:,"\\ \n\t\r0123456789-+.eEtrufalsn\u0000\u001fxué')
   const damage = fc.tuple(fc.nat(), fc.nat(2), fc.array(letter, { maxLength: 2 }))
   fc.assert(
@@ -54,7 +54,7 @@ test('whatever the scan accepts is JSON, however it was damaged', () => {
   )
 })
 
-test('a marker is found wherever it is, and nothing else is', () => {
+test('a marker is found at any position, and nothing else', () => {
   const MARKERS = ['"error"', '"finish_reason":"', '"finish_reason": "', '[DONE]', 'x', 'xx', 'é"', '"'.repeat(40)]
   const part = fc.oneof(
     fc.constantFrom(...MARKERS),
@@ -73,7 +73,7 @@ test('a marker is found wherever it is, and nothing else is', () => {
   )
 })
 
-test('texts of any tokens', () => {
+test('isSurelyJson accepts no tokens that are not JSON', () => {
   const token = fc.constantFrom(
     '{',
     '}',
@@ -102,7 +102,7 @@ test('texts of any tokens', () => {
   )
 })
 
-test('texts longer than a window, with tokens across its end', () => {
+test('isSurelyJson reads texts that are longer than a window, with tokens across its end', () => {
   for (let shift = 0; shift < 80; shift += 1) {
     const text = JSON.stringify({
       pad: 'x'.repeat(1024 * 1024 - 100 + shift),
@@ -115,7 +115,7 @@ test('texts longer than a window, with tokens across its end', () => {
   }
 })
 
-describe('some members of an object', () => {
+describe('surelyMembers', () => {
   const USAGE = ['usage', 'error']
 
   test.each<[string, unknown]>([
@@ -133,11 +133,11 @@ describe('some members of an object', () => {
     ['[{"usage":1}]', undefined],
     ['{"usage":1', undefined],
     ['', undefined],
-  ])('%s', (text, wanted) => {
+  ])('reads the members of %s', (text, wanted) => {
     expect(surelyMembers(Buffer.from(text), USAGE)).toEqual(wanted)
   })
 
-  test('are those that parsing gives, wherever they are', () => {
+  test('gives the members that parsing gives, at any position', () => {
     const name = fc.constantFrom('usage', 'error', 'usag', 'usages', 'a', 'é', '')
     const member = fc.tuple(name, fc.oneof(value, fc.dictionary(name, value, { maxKeys: 3 })))
     fc.assert(
@@ -150,7 +150,7 @@ describe('some members of an object', () => {
     )
   })
 
-  test('are found on both sides of the end of a window, and across it', () => {
+  test('finds members on both sides of the end of a window, and across it', () => {
     for (let shift = 0; shift < 200; shift += 7) {
       const given = {
         error: [1],
@@ -169,8 +169,8 @@ describe.each(['\n', '\r\n', '\r'])('events whose lines end with %j', end => {
     ['several, with names and comments', ': hi\nevent: x\nid: 1\ndata: {}\n\ndata:[]\n\n\ndata: 1\n\n', true],
     ['two lines of data', 'data: {"a":\ndata: 1}\n\n', false],
     ['two lines, each of which is JSON', 'data: 1\ndata: 2\n\n', false],
-    ['one that is cut', 'data: {}\n\ndata: {"a":"x\n\n', false],
-    ['one that is cut behind a bracket', 'data: {}\n\ndata: {"a":{}\n\n', false],
+    ['an event that is cut off', 'data: {}\n\ndata: {"a":"x\n\n', false],
+    ['an event that is cut off after a bracket', 'data: {}\n\ndata: {"a":{}\n\n', false],
     ['a word', 'data: {}\n\ndata: hello\n\n', false],
     ['no data', 'data\n\n', false],
   ])('%s', (_name, text, expected) => {

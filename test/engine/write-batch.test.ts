@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { atEndOfTurn } from '../../engine/core/write-batch.js'
 
-test('runs at the end of the turn, in order, and later calls after it', async () => {
+test('functions run at the end of the turn, in order, and later ones after it', async () => {
   const ran: number[] = []
   atEndOfTurn(() => {
     ran.push(1)
@@ -19,7 +19,7 @@ test('runs at the end of the turn, in order, and later calls after it', async ()
   expect(ran).toEqual([1, 2, 3])
 })
 
-test('a long turn is not waited for by many', async () => {
+test('many functions do not wait for a long turn', async () => {
   let ran = 0
   for (let index = 0; index < 100; index++) atEndOfTurn(() => ran++)
   expect(ran).toBe(64)

@@ -47,7 +47,7 @@ function* mutantStreams({ begin, text, end }: Dialect): Generator<{ at: string; 
 describe.concurrent.each(ALL)('%s', (_name, pair) => {
   const { client, upstream } = pair
 
-  test('whole answers', async () => {
+  test('a whole answer with a wrong type is valid for the client, or a failure', async () => {
     let answer: unknown
     const { gateway } = await setUpPair(pair, [socket => json(socket, 200, answer)])
     const wrong: string[] = []
@@ -63,7 +63,7 @@ describe.concurrent.each(ALL)('%s', (_name, pair) => {
     expect(understood).toBeGreaterThan(15)
   })
 
-  test('events', async () => {
+  test('an event with a wrong type is valid for the client, or ends the stream with an error', async () => {
     let answer = ''
     const { gateway } = await setUpPair(pair, [(socket, request) => stream(answer)(socket, request)])
     const wrong: string[] = []
@@ -79,7 +79,7 @@ describe.concurrent.each(ALL)('%s', (_name, pair) => {
     expect(wrong).toEqual([])
   })
 
-  test('a piece of text of another type', async () => {
+  test('a piece of text with a wrong type is read if its meaning is obvious, or ends the stream with an error', async () => {
     let piece = ''
     const { gateway } = await setUpPair(pair, [
       (socket, request) => stream(upstream.begin + upstream.text('Hi') + piece + upstream.end)(socket, request),
@@ -96,7 +96,7 @@ describe.concurrent.each(ALL)('%s', (_name, pair) => {
     expect(broken).not.toMatch(client.proof)
   })
 
-  test('a first event of another type: the next target answers', async () => {
+  test('the next target answers after a first event with a wrong type', async () => {
     const good = upstream.begin + upstream.text('Hi') + upstream.end
     const first = (upstream.begin + upstream.text('Hi')).replace(/"(index|choices|message)":(\d|\[|\{)/, '"$1":true,"was":$2')
     const stage = await setUpPair(pair, [stream(upstream === dialects.generate ? WRONG_CANDIDATES : first), stream(good)])
@@ -106,7 +106,7 @@ describe.concurrent.each(ALL)('%s', (_name, pair) => {
     expect((await requestLines(stage.gateway))[0]).toMatchObject({ target: 'up1/m' })
   })
 
-  test('an answer that cannot be understood: the next target answers', async () => {
+  test('the next target answers after an answer that cannot be read', async () => {
     const stage = await setUpPair(pair, [
       socket => json(socket, 200, unreadable[upstream.name]),
       socket => json(socket, 200, upstream.answer),
@@ -258,8 +258,8 @@ const EMPTY_LISTS: Record<string, (answer: string) => string[]> = {
   ],
 }
 
-describe.concurrent.each(Object.keys(RICH))('all that %s can answer', name => {
-  test('is no internal error with a value of another type, and a list that is null is empty', async () => {
+describe.concurrent.each(Object.keys(RICH))('an answer of %s with all members', name => {
+  test('causes no internal error with a value of a wrong type, and may have null for a list', async () => {
     let answer = ''
     const upstream = closing(await startUpstream(socket => json(socket, 200, answer)))
     const provider = { chat: 'together', messages: 'anthropic', generate: 'gemini', responses: 'only_responses' }[name]

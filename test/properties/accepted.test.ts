@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { factsFor } from '../../engine/snapshot/catalogue.js'
 import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'
-import { placeOf, plan, project, runs, TIMEOUT } from './plan.js'
+import { plan, project, runs, schemaOf, TIMEOUT } from './plan.js'
 
 type Body = Record<string, unknown>
 
@@ -53,7 +53,7 @@ afterAll(async () => {
   await simulator?.close()
 })
 
-test('the profiles were found', () => {
+test('the catalogue has profiles of models for each provider', () => {
   expect(models.length).toBeGreaterThan(20)
   for (const provider of PROVIDERS) expect(models.some(one => one.provider === provider)).toBe(true)
 })
@@ -64,9 +64,9 @@ const isPlain = (body: Body): boolean => !/"(?:https?|gs|file):/.test(JSON.strin
 const tame = arbitraries(project.schemas, { strange: false })
 
 describe.each(Object.entries(CLIENTS))('%s', (dialect, { path, says }) => {
-  const requests = tame.of(placeOf(dialect, 'request')).filter(body => isPlain(body as Body))
+  const requests = tame.of(schemaOf(dialect, 'request')).filter(body => isPlain(body as Body))
   test(
-    'no request is refused by the provider that was not refused before',
+    'the provider refuses no request that the gateway accepts',
     async () => {
       const samples = fc.sample(requests, { numRuns: runs(models.length * 4), seed: 20261122 }) as Body[]
       const refused: string[] = []

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { frozen, wire } from '../fixtures.js'
-import { CONTEXT, holds, placeOf, plan, project, runs, TIMEOUT, wrong } from './plan.js'
+import { CONTEXT, holds, plan, project, runs, schemaOf, TIMEOUT, wrong } from './plan.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
 const ctx = frozen(CONTEXT)
@@ -13,11 +13,11 @@ const ctx = frozen(CONTEXT)
 const OTHERS: readonly unknown[] = [null, true, 5, '12', 'x', [], {}, [{}], { a: 1 }]
 const typeOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
 
-/** Everything in a value that may be another thing, with what holds it. */
-function placesIn(value: unknown): { holder: Record<string, unknown>; name: string }[] {
+/** The members of a value at any depth, each with the object or list that holds it. */
+function membersIn(value: unknown): { holder: Record<string, unknown>; name: string }[] {
   if (typeof value !== 'object' || value === null) return []
   const holder = value as Record<string, unknown>
-  return Object.keys(holder).flatMap(name => [{ holder, name }, ...placesIn(holder[name])])
+  return Object.keys(holder).flatMap(name => [{ holder, name }, ...membersIn(holder[name])])
 }
 
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
@@ -36,21 +36,21 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   }
 
   describe(pair, () => {
-    test('an answer with a value of another type is a valid one, or none', { timeout: TIMEOUT }, async () => {
+    test('an answer with a value of a wrong type becomes a valid answer or a failure', { timeout: TIMEOUT }, async () => {
       await holds(
-        fc.property(tame.of(placeOf(to, 'response')), fc.nat(), fc.constantFrom(...OTHERS), (given, at, other) => {
+        fc.property(tame.of(schemaOf(to, 'response')), fc.nat(), fc.constantFrom(...OTHERS), (given, at, other) => {
           const answer = structuredClone(given)
-          const places = placesIn(answer)
-          const place = places[at % Math.max(1, places.length)]
-          if (place === undefined || typeOf(place.holder[place.name]) === typeOf(other)) return
-          place.holder[place.name] = structuredClone(other)
+          const members = membersIn(answer)
+          const member = members[at % Math.max(1, members.length)]
+          if (member === undefined || typeOf(member.holder[member.name]) === typeOf(other)) return
+          member.holder[member.name] = structuredClone(other)
           const shown = JSON.stringify(answer)
           const made = madeOf(answer)
           const fault = made === undefined ? undefined : wrong(from, 'response', made)
           if (fault === undefined) return
           // A null value is absent; a member that the answer lacks may be absent in the result.
           if (other === null) {
-            delete place.holder[place.name]
+            delete member.holder[member.name]
             if (wrong(from, 'response', madeOf(answer)) === fault) return
           }
           expect.fail(`${fault}\nin ${JSON.stringify(made)}\nof ${shown}`)
@@ -59,9 +59,9 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       )
     })
 
-    test('a valid answer stays as it is', { timeout: TIMEOUT }, async () => {
+    test('a valid answer is not changed by normalisation', { timeout: TIMEOUT }, async () => {
       await holds(
-        fc.property(tame.of(placeOf(to, 'response')), given => {
+        fc.property(tame.of(schemaOf(to, 'response')), given => {
           expect(normaliseResponse(structuredClone(given))).toEqual(given)
         }),
         runs(200),

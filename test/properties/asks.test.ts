@@ -10,7 +10,7 @@ import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { interpret } from '../../cli/cases/interpreter.js'
 import { libraryOf } from '../../codegen/read/functions.js'
 import { wire } from '../fixtures.js'
-import { CONTEXT, holds, placeOf, plan, project, runs, seen, TIMEOUT } from './plan.js'
+import { CONTEXT, holds, plan, project, runs, schemaOf, seen, TIMEOUT } from './plan.js'
 
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 ajv.addSchema(load(readFileSync(join(import.meta.dirname, '../../schemas/conversation.yaml'), 'utf8')) as object, 'conversation')
@@ -26,16 +26,16 @@ const halves = new Map(
   ),
 )
 
-test('there are some', () => expect(halves.size).toBeGreaterThan(0))
+test('some parts of the library read requests of clients', () => expect(halves.size).toBeGreaterThan(0))
 
 for (const [name, [pair, { data, document }]] of halves) {
-  test(`${name} reads every valid request in the words between`, { timeout: TIMEOUT }, async () => {
+  test(`${name} reads every valid request into the terms of a conversation`, { timeout: TIMEOUT }, async () => {
     const from = pair.split('-to-')[0] as string
     const library = new Map([...libraryOf({ data, document }, project)].map(([key, { text }]) => [key, text]))
     const { request } = interpret({ ...data, request: '$read_ask($, $ctx)' }, library, undefined, () => {})
     const mapping = plan.mappings[pair]
     await holds(
-      fc.asyncProperty(requests.of(placeOf(from, 'request')), async whole => {
+      fc.asyncProperty(requests.of(schemaOf(from, 'request')), async whole => {
         const body = seen(from, whole)
         // What is refused is not read.
         if (mapping?.refused?.(body, CONTEXT) !== undefined) return

@@ -12,7 +12,7 @@ import { frozen } from '../fixtures.js'
 import { KEY } from '../harness.js'
 import { clientOf, providerOf, type Values } from './dialects/table.js'
 import { startGateway } from './gateway.js'
-import { CONTEXT, holds, placeOf, plan, project, runs, same, TIMEOUT } from './plan.js'
+import { CONTEXT, holds, plan, project, runs, same, schemaOf, TIMEOUT } from './plan.js'
 import { cuts, reduce } from './streams.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
@@ -110,7 +110,7 @@ const providers: Readonly<Record<string, ProviderPlan>> = Object.fromEntries(
       headers: {},
       models: [],
       traits: {},
-      speaks: { [dialect]: { method: 'POST', path: '/' } },
+      speaks: { [dialect]: { method: 'POST', path: '/', beside: false, keeps: true } },
     },
   ]),
 )
@@ -162,11 +162,13 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const [client, provider] = [clientOf(from), providerOf(to)]
   if (stream === undefined || format === undefined || client === undefined || provider === undefined) continue
   const whole = tame
-    .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
+    .of(schemaOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
     .map(value => provider.settle(value as Values))
 
   describe(pair, () => {
-    test('bytes make no difference', { timeout: TIMEOUT }, async () => {
+    test('a stream that is read from bytes gives the same events, however the bytes are written and split', {
+      timeout: TIMEOUT,
+    }, async () => {
       const ctx = frozen(CONTEXT)
       const carry = frozen(mapping.carry?.(frozen(client.asking), ctx))
       await holds(
@@ -179,7 +181,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       )
     })
 
-    test('a gateway gives the same answer for bytes in pieces', { timeout: TIMEOUT }, async () => {
+    test('a gateway gives the same answer, however the bytes are written and split', { timeout: TIMEOUT }, async () => {
       const route = paths[from]
       if (route === undefined) throw new Error(`there is no route of ${from} that streams`)
       const model = `at-only_${to}`

@@ -12,7 +12,7 @@ import type * as ComposeModule from '../../engine/snapshot/compose.js'
 import { frozen, wire } from '../fixtures.js'
 import { conversation, travels } from './conversations.js'
 import { clientOf, PAIRS, providerOf, type Values } from './dialects/table.js'
-import { CONTEXT, holds, placeOf, plan, project, runs, same, seen, TIMEOUT, wrong } from './plan.js'
+import { CONTEXT, holds, plan, project, runs, same, schemaOf, seen, TIMEOUT, wrong } from './plan.js'
 import { cuts, reduce } from './streams.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
@@ -31,7 +31,7 @@ const KNOWN = ['messages-to-generate', 'responses-to-generate'].map((pair): [str
 const composed = [...Object.entries(plan.composed ?? {}), ...KNOWN]
 const PAGE = { media_type: 'image/png', data: 'iVBORw0KGgo=' }
 
-test('there are some, and none of them has a mapping of its own', () => {
+test('composed pairs exist, and none of them has a mapping of its own', () => {
   expect(Object.keys(plan.composed ?? {}).length).toBeGreaterThan(5)
   for (const [pair, { from, to, via }] of Object.entries(plan.composed ?? {})) {
     expect(plan.mappings[pair]).toBeUndefined()
@@ -60,10 +60,10 @@ for (const [pair, mapping] of composed) {
   const [client, provider] = [clientOf(from), providerOf(to)]
 
   describe(pair, () => {
-    test('a valid request becomes a valid one, or is refused', { timeout: TIMEOUT }, async () => {
+    test('a valid request becomes a valid request or is refused', { timeout: TIMEOUT }, async () => {
       let answered = 0
       await holds(
-        fc.property(tame.of(placeOf(from, 'request')), fc.boolean(), (value, stream) => {
+        fc.property(tame.of(schemaOf(from, 'request')), fc.boolean(), (value, stream) => {
           const body = frozen(seen(from, value))
           const whole: Context = { ...CONTEXT, stream }
           try {
@@ -95,9 +95,9 @@ for (const [pair, mapping] of composed) {
     // A stream is always requested with usage.
     const streamed = frozen({ ...CONTEXT, stream: true })
 
-    test('a valid answer becomes a valid one, and so does a valid event', { timeout: TIMEOUT }, async () => {
+    test('valid answers and events become valid answers and events', { timeout: TIMEOUT }, async () => {
       await holds(
-        fc.property(tame.of(placeOf(to, 'response')), fc.array(tame.of(placeOf(to, 'event')), { maxLength: 5 }), (answer, events) => {
+        fc.property(tame.of(schemaOf(to, 'response')), fc.array(tame.of(schemaOf(to, 'event')), { maxLength: 5 }), (answer, events) => {
           const body = frozen(answer)
           if (mapping.failure?.(body, ctx, carry) === undefined) {
             const made = wire(mapping.response?.(body, ctx, carry))
@@ -112,7 +112,9 @@ for (const [pair, mapping] of composed) {
 
     if (client && provider) {
       const back = plan.mappings[`${to}-to-${from}`] ?? plan.composed?.[`${to}-to-${from}`]
-      test(`a conversation arrives${back === undefined ? '' : ', and comes back'}`, { timeout: TIMEOUT }, async () => {
+      test(`the provider gets the whole conversation${back === undefined ? '' : ', and the mapping back restores it'}`, {
+        timeout: TIMEOUT,
+      }, async () => {
         await holds(
           fc.property(conversation, given => travels(given, mapping, back)),
           runs(40),
@@ -121,9 +123,9 @@ for (const [pair, mapping] of composed) {
     }
 
     if (client && provider)
-      test('a stream adds up to the whole answer', { timeout: TIMEOUT }, async () => {
+      test('the events of a stream add up to the whole answer', { timeout: TIMEOUT }, async () => {
         const whole = tame
-          .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
+          .of(schemaOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
           .map(value => provider.settle(value as Values))
         await holds(
           fc.property(whole, cuts, (answer, cut) => {

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import { wire } from '../fixtures.js'
-import { hasSchema, holds, type Part, placeOf, plan, project, runs, TIMEOUT, wrong } from './plan.js'
+import { hasSchema, holds, type Part, plan, project, runs, schemaOf, TIMEOUT, wrong } from './plan.js'
 
 const made = arbitraries(project.schemas)
 const PARTS: readonly Part[] = ['request', 'response', 'event']
@@ -16,7 +16,7 @@ for (const [name, dialect] of Object.entries(plan.dialects)) {
   for (const part of PARTS.filter(part => hasSchema(name, part))) {
     test(`values of schemas/${name}/${part}.yaml are valid`, { timeout: TIMEOUT }, async () => {
       await holds(
-        fc.property(made.of(placeOf(name, part)), value => {
+        fc.property(made.of(schemaOf(name, part)), value => {
           // Whoever asks `expect` each time takes longer for that than for what is asked.
           const fault = wrong(name, part, value)
           if (fault !== undefined) expect.fail(fault)
@@ -31,14 +31,14 @@ for (const [name, dialect] of Object.entries(plan.dialects)) {
   }
 }
 
-describe('schemas of all kinds', () => {
+describe('the generator', () => {
   const of = (schema: Record<string, unknown>): unknown[] => {
     const base = schemaId('own', 'request')
     const arbitrary = arbitraries(new Map([[base, schema]])).of({ schema, base })
     return fc.sample(arbitrary, { numRuns: 300, seed: 1 })
   }
 
-  test('a union that contradicts its neighbours has only the branch that fits', () => {
+  test('makes only the branch of a union that fits the keywords beside it', () => {
     const values = of({
       allOf: [{ properties: { by: { const: 'b' } } }],
       union: {
@@ -53,7 +53,7 @@ describe('schemas of all kinds', () => {
     expect(new Set(values.map(({ x }) => x))).toEqual(new Set([3, 4]))
   })
 
-  test('every branch, every value of an enumeration, every type comes up', () => {
+  test('makes values of every branch, enumeration and type', () => {
     const values = of({
       anyOf: [
         { enum: ['a', null] },
@@ -64,7 +64,7 @@ describe('schemas of all kinds', () => {
     expect(new Set(values.map(value => JSON.stringify(value)))).toEqual(new Set(['"a"', 'null', 'true', 'false', '7', '[]', '[1]']))
   })
 
-  test('a schema within itself ends', () => {
+  test('makes finite values of a recursive schema', () => {
     const values = of({
       type: 'object',
       required: ['a'],
@@ -73,7 +73,7 @@ describe('schemas of all kinds', () => {
     expect(values.some(value => JSON.stringify(value).includes('"more":[{"a"'))).toBe(true)
   })
 
-  test('a keyword that would be ignored is an error', () => {
+  test('refuses a keyword that it does not know', () => {
     expect(() => of({ type: 'string', not: { const: 'a' } })).toThrow('does not know the keyword not')
   })
 })

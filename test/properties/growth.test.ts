@@ -10,7 +10,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   // Of these dialects requests, answers and streams are made of lists of any length.
   if (clientOf(mapping.from) === undefined || providerOf(mapping.to) === undefined) continue
   describe(pair, () => {
-    test('whatever is repeated costs as much more as there is more of it', { timeout: 900_000 }, () => {
+    test('the cost grows linearly with everything that can be repeated', { timeout: 900_000 }, () => {
       const subjects = subjectsOf(pair, mapping)
       expect(subjects.length).toBeGreaterThan(10)
       const faults = subjects.map(subject => faultOf(subject, 64)).filter(fault => fault !== undefined)

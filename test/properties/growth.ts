@@ -31,7 +31,7 @@ function casesOf(pair: string): Case[] {
   return files.sort().flatMap(file => parseYaml(file, readFileSync(join(folder, file), 'utf8'), []).map(({ value }) => value as Case))
 }
 
-/** The places of the lists in a value that hold something. */
+/** The paths of the lists in a value that are not empty. */
 function listsIn(value: unknown, path: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return []
   const inner = Object.entries(value).flatMap(([key, item]) => listsIn(item, [...path, Array.isArray(value) ? Number(key) : key]))
@@ -40,7 +40,7 @@ function listsIn(value: unknown, path: Path = []): Path[] {
 
 const at = (value: unknown, path: Path): unknown => path.reduce<unknown>((inner, key) => (inner as Record<string, unknown>)[key], value)
 
-/** A value with something else at one place of it. */
+/** A value with something else at a path. */
 function withAt(value: unknown, path: Path, item: unknown): unknown {
   const [key, ...rest] = path
   if (key === undefined) return item
@@ -50,15 +50,15 @@ function withAt(value: unknown, path: Path, item: unknown): unknown {
 
 /** Members that tell one of a kind from the others, and those that count them. */
 const NAMES = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id', 'item_id', 'name', 'title', 'text', 'url', 'uri'])
-const PLACES = new Set(['index', 'output_index', 'content_index', 'summary_index'])
+const INDICES = new Set(['index', 'output_index', 'content_index', 'summary_index'])
 /** A request asks for no more answers than this. */
 const CHOICES = 128
 
-/** The same, for the so-manieth time: with ids, names and places of its own. */
+/** The value for a later round: with ids, names and indices of its own. */
 function another(value: unknown, round: number, span: number, key?: string, isChoice = false): unknown {
   if (typeof value === 'string') return key === undefined || NAMES.has(key) ? `${value}_${round}` : value
   if (typeof value === 'number')
-    return key !== undefined && PLACES.has(key) ? (value + round * span) % (isChoice ? CHOICES : Number.POSITIVE_INFINITY) : value
+    return key !== undefined && INDICES.has(key) ? (value + round * span) % (isChoice ? CHOICES : Number.POSITIVE_INFINITY) : value
   if (Array.isArray(value)) return value.map(item => another(item, round, span, 'item', key === 'choices' || key === 'candidates'))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
@@ -68,9 +68,9 @@ function another(value: unknown, round: number, span: number, key?: string, isCh
 
 /** So many items, which are these again and again. */
 function repeated(items: readonly unknown[], count: number, isDistinct: boolean, isChoice = false): unknown[] {
-  return Array.from({ length: count }, (_, place) => {
-    const item = items[place % items.length]
-    const round = Math.floor(place / items.length)
+  return Array.from({ length: count }, (_, index) => {
+    const item = items[index % items.length]
+    const round = Math.floor(index / items.length)
     return isDistinct && round > 0 ? another(item, round, items.length, undefined, isChoice) : item
   })
 }

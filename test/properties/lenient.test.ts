@@ -5,28 +5,29 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
-import { resolveReference, type Schema } from '../../codegen/read/schemas.js'
+import { resolveReference, type Schema, type Subschema } from '../../codegen/read/schemas.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen, wire } from '../fixtures.js'
-import { CONTEXT, holds, placeOf, plan, project, runs, same, TIMEOUT } from './plan.js'
+import { CONTEXT, holds, plan, project, runs, same, schemaOf, TIMEOUT } from './plan.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
 
-type Place = { schema: Exclude<Schema, boolean>; base: string }
+type Applied = Subschema<Exclude<Schema, boolean>>
 
 /** A schema and what it refers to. */
-function placesOf(schema: Schema | undefined, base: string): Place[] {
+function subschemasOf(schema: Schema | undefined, base: string): Applied[] {
   if (typeof schema !== 'object') return []
   const target = typeof schema.$ref === 'string' ? resolveReference(project.schemas, schema.$ref, base) : undefined
-  return [{ schema, base }, ...(target ? placesOf(target.schema, target.base) : [])]
+  return [{ schema, base }, ...(target ? subschemasOf(target.schema, target.base) : [])]
 }
 
 const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)
 
 /** The same value in another spelling; `chance` says whether one more thing is spelled otherwise. */
-function respelled(value: unknown, places: readonly Place[], chance: () => boolean): unknown {
-  const said = <Found>(keyword: string): Found | undefined => places.map(({ schema }) => schema[keyword]).find(Boolean) as Found | undefined
+function respelled(value: unknown, subschemas: readonly Applied[], chance: () => boolean): unknown {
+  const said = <Found>(keyword: string): Found | undefined =>
+    subschemas.map(({ schema }) => schema[keyword]).find(Boolean) as Found | undefined
   const types = [said<string | string[]>('type') ?? []].flat()
   if (typeof value === 'number') return types.length === 1 && /number|integer/.test(types[0] as string) && chance() ? String(value) : value
   if (typeof value === 'string') {
@@ -42,20 +43,20 @@ function respelled(value: unknown, places: readonly Place[], chance: () => boole
     return value
   }
   if (Array.isArray(value)) {
-    const items = places.flatMap(({ schema, base }) => placesOf(schema.items as Schema | undefined, base))
+    const items = subschemas.flatMap(({ schema, base }) => subschemasOf(schema.items as Schema | undefined, base))
     const list = value.map(item => respelled(item, items, chance))
     return list.length === 1 && types.length === 1 && !Array.isArray(list[0]) && list[0] !== null && chance() ? list[0] : list
   }
   if (typeof value !== 'object' || value === null) return value
   const members = new Map(
-    places.flatMap(({ schema, base }) =>
-      Object.entries((schema.properties as Record<string, Schema> | undefined) ?? {}).map(([name, item]): [string, Place[]] => [
+    subschemas.flatMap(({ schema, base }) =>
+      Object.entries((schema.properties as Record<string, Schema> | undefined) ?? {}).map(([name, item]): [string, Applied[]] => [
         name,
-        placesOf(item, base),
+        subschemasOf(item, base),
       ]),
     ),
   )
-  const rest = places.flatMap(({ schema, base }) => placesOf(schema.additionalProperties as Schema | undefined, base))
+  const rest = subschemas.flatMap(({ schema, base }) => subschemasOf(schema.additionalProperties as Schema | undefined, base))
   const result: Record<string, unknown> = {}
   for (const [name, item] of Object.entries(value)) {
     const snake = snakeOf(name)
@@ -86,14 +87,14 @@ function mapped(mapping: Mapping, sent: unknown, given: Context): unknown {
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
   // Of a dialect that is lenient in one way alone, the others say nothing.
   if (!project.formats.get(mapping.from)?.data.normalise?.includes('one_is_a_list')) continue
-  const { schema, base } = placeOf(mapping.from, 'request')
+  const { schema, base } = schemaOf(mapping.from, 'request')
   describe(pair, () => {
-    test('however a request is spelled, it is the same one', { timeout: TIMEOUT }, async () => {
+    test('every spelling of a request becomes the same request', { timeout: TIMEOUT }, async () => {
       let others = 0
       await holds(
         fc.property(tame.of({ schema, base }), fc.array(fc.nat(9), { minLength: 30, maxLength: 30 }), (value, lots) => {
           let turn = 0
-          const spelled = respelled(value, placesOf(schema, base), () => (lots[turn++ % lots.length] as number) < 4)
+          const spelled = respelled(value, subschemasOf(schema, base), () => (lots[turn++ % lots.length] as number) < 4)
           if (JSON.stringify(spelled) !== JSON.stringify(value)) others++
           same(mapped(mapping, spelled, CONTEXT), mapped(mapping, value, CONTEXT), `as ${JSON.stringify(spelled)}`)
         }),

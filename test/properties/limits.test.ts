@@ -8,12 +8,12 @@ import { LocalCounter } from '../../engine/limits/counter.js'
 import { amountsOf, Lease, take, takeNow } from '../../engine/limits/lease.js'
 import { IN_FLIGHT, LocalRate, LocalSlots, type Meter, OUTPUT, REQUESTS, TOKENS } from '../../engine/limits/meter.js'
 import { Meters } from '../../engine/limits/registry.js'
-import { type Counter, type Grant, type Places, Sharing } from '../../engine/limits/shared.js'
+import { type Counter, type Grant, type HeldSlots, Sharing } from '../../engine/limits/shared.js'
 
 const RUNS = { numRuns: 500 }
 
 describe('a bucket', () => {
-  test('does what fractions would do, exactly, whatever the limit and the window', () => {
+  test('counts as exactly as fractions, for any limit and window', () => {
     const limits = fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 2 ** 32 }))
     const windows = fc.oneof(fc.constantFrom(1, 7, 1000, 60_000, 86_400_000), fc.integer({ min: 1, max: 356_400_000 }))
     const steps = fc.array(fc.record({ pause: fc.nat(200_000), share: fc.double({ min: -0.5, max: 1, noNaN: true }) }), { maxLength: 60 })
@@ -51,7 +51,7 @@ describe('a bucket', () => {
     )
   })
 
-  test('gives a limit that is too large to be exact by the millisecond never more than that', () => {
+  test('never grants more than a limit that is too large for exact milliseconds', () => {
     fc.assert(
       fc.property(fc.integer({ min: 10 ** 9, max: 10 ** 12 }), fc.array(fc.nat(10_000_000), { maxLength: 40 }), (limit, pauses) => {
         const window = 356_400_000
@@ -101,13 +101,13 @@ const events = fc.array(
 )
 
 describe('leases in one process', () => {
-  test('are conserved: the remainder is the limit minus held and used amounts', () => {
+  test('leave the limit minus the held and used amounts', () => {
     fc.assert(
-      fc.property(events, fc.integer({ min: 1, max: 2000 }), fc.integer({ min: 1, max: 10 }), (events, tokens, places) => {
+      fc.property(events, fc.integer({ min: 1, max: 2000 }), fc.integer({ min: 1, max: 10 }), (events, tokens, slotLimit) => {
         const requests = new LocalRate('r', REQUESTS, 'x', 50, 1e9, 0)
         const both = new LocalRate('t', TOKENS, 'x', tokens, 1e9, 0)
         const output = new LocalRate('o', OUTPUT, 'x', tokens, 1e9, 0)
-        const slots = new LocalSlots('s', 'x', places)
+        const slots = new LocalSlots('s', 'x', slotLimit)
         const meters: Meter[] = [requests, both, output, slots]
         const open: { lease: Lease; input: number; output: number; most: number }[] = []
         const over: Lease[] = []
@@ -148,19 +148,19 @@ describe('leases in one process', () => {
             }
           }
           expect(requests.left(0)).toBe(50 - admitted)
-          expect(slots.left()).toBe(places - open.length)
+          expect(slots.left()).toBe(slotLimit - open.length)
           expect(both.left(0)).toBe(Math.max(0, tokens - debt() - usedTokens))
         }
         for (const one of open) one.lease.settle({})
         for (const lease of [...over, ...open.map(one => one.lease)]) lease.settle({})
-        expect(slots.left()).toBe(places)
+        expect(slots.left()).toBe(slotLimit)
         expect(both.left(0)).toBe(Math.max(0, tokens - usedTokens))
       }),
       RUNS,
     )
   })
 
-  test('a reload keeps counts, and leases are returned to where they were taken', () => {
+  test('keep their counts over a reload, and return to the meters that they were taken from', () => {
     const meters = new Meters(() => 0)
     const link = (inFlight: number, amount: number) =>
       meters.link(() => meters.of('key:a', 'this API key', { inFlight, requests: [{ amount, window: 1000 }] }))
@@ -212,8 +212,8 @@ class Remote implements Counter {
     return this.send('give', () => this.inner.give(id, window, amount, period))
   }
 
-  hold(id: string, limit: number, places: number): Promise<Places> {
-    return this.send('hold', () => this.inner.hold(id, limit, places))
+  hold(id: string, limit: number, slots: number): Promise<HeldSlots> {
+    return this.send('hold', () => this.inner.hold(id, limit, slots))
   }
 
   async probe(): Promise<void> {
@@ -224,14 +224,14 @@ class Remote implements Counter {
 describe('processes that share a limit', () => {
   const shared = { numRuns: 300 }
 
-  test('never take more than it all together, and give back what they do not use', async () => {
+  test('never take more than the limit together, and return unused amounts', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
         fc.array(fc.record({ process: fc.nat(2), tokens: fc.nat(40), stays: fc.boolean() }), { maxLength: 60 }),
         fc.integer({ min: 1, max: 200 }),
         fc.integer({ min: 1, max: 8 }),
-        async (scheduler, requests, limit, places) => {
+        async (scheduler, requests, limit, slotLimit) => {
           let time = 0
           const clock = (): number => time
           const counter = new LocalCounter(clock)
@@ -252,7 +252,7 @@ describe('processes that share a limit', () => {
             const sharing = new Sharing(new Remote(inner, scheduler, 3), { away: () => {}, back: () => {} }, clock)
             // So long a window that nothing comes back by itself.
             const rate = sharing.rate('k', TOKENS, 'x', limit, 1e12)
-            const slots = sharing.slots('s', 'x', places)
+            const slots = sharing.slots('s', 'x', slotLimit)
             return { sharing, meters: [rate, slots] }
           })
           let held = 0
@@ -267,7 +267,7 @@ describe('processes that share a limit', () => {
                 if (!(result instanceof Lease)) return
                 held++
                 used += amount
-                expect(held).toBeLessThanOrEqual(places)
+                expect(held).toBeLessThanOrEqual(slotLimit)
                 expect(used).toBeLessThanOrEqual(limit)
                 if (stays) {
                   staying.push(result)
@@ -295,14 +295,14 @@ describe('processes that share a limit', () => {
           const settled = staying.length === 0 ? used : undefined
           if (settled !== undefined) expect(left).toBe(limit - settled)
           expect(counted.take - counted.give).toBe(limit - left)
-          expect(counter.hold('s', places, places, 'somebody else')).toEqual({ held: places, left: 0 })
+          expect(counter.hold('s', slotLimit, slotLimit, 'somebody else')).toEqual({ held: slotLimit, left: 0 })
         },
       ),
       shared,
     )
   })
 
-  test('count a part of the limit each while the counter is away, and all of it when it is back', async () => {
+  test('each use a part of the limit while the counter is unreachable, and all of it afterwards', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
@@ -361,7 +361,7 @@ describe('processes that share a limit', () => {
     )
   })
 
-  test('spend the chunks of one period in no other', async () => {
+  test('spend the chunks of a period only in that period', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
@@ -384,7 +384,7 @@ describe('processes that share a limit', () => {
             give: async (_id: string, _window: number, amount: number, period: number) => {
               windows.set(period, (windows.get(period) ?? 0) - amount)
             },
-            hold: async (_id: string, _limit: number, places: number): Promise<Places> => ({ held: places, left: 0 }),
+            hold: async (_id: string, _limit: number, slots: number): Promise<HeldSlots> => ({ held: slots, left: 0 }),
           }
           const processes = Array.from({ length: 2 }, () => {
             const sharing = new Sharing(new Remote(inner, scheduler, 2), { away: () => {}, back: () => {} }, clock)
@@ -419,16 +419,16 @@ describe('processes that share a limit', () => {
   })
 })
 
-test('places are kept from lapsing as long as they are needed', async () => {
+test('slots are renewed as long as they are needed', async () => {
   let time = 0
   const asked: number[] = []
   const counter: Counter = {
     processes: () => 1,
     take: () => Promise.reject(new Error('none')),
     give: async () => {},
-    hold: async (_id, _limit, places) => {
-      asked.push(places)
-      return { held: places, left: 0 }
+    hold: async (_id, _limit, slots) => {
+      asked.push(slots)
+      return { held: slots, left: 0 }
     },
     probe: async () => {},
   }

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
 // The module that the compiled validators use: only it knows the mark that replaces a text.
 import type * as OutlineModule from '../../engine/wire/json/outline.js'
-import { hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './plan.js'
+import { hasSchema, holds, plan, project, runs, schemaOf, TIMEOUT } from './plan.js'
 
 const { outlineOf } = (await import(
   pathToFileURL(join(import.meta.dirname, '../../dist/engine/wire/json/outline.js')).href
@@ -33,7 +33,7 @@ function* forever(choices: readonly number[]): Generator<number> {
   for (let index = 0; ; index++) yield choices[index % choices.length] ?? 0
 }
 
-describe.concurrent('an outline that is accepted', () => {
+describe.concurrent('a request is accepted if its outline is', () => {
   for (const [name, dialect] of Object.entries(plan.dialects)) {
     const { validateRequest } = dialect
     if (validateRequest === undefined || !hasSchema(name, 'request')) continue
@@ -43,7 +43,7 @@ describe.concurrent('an outline that is accepted', () => {
         let accepted = 0
         const hasShape = await dialect.shape?.()
         await holds(
-          fc.property(wild.of(placeOf(name, 'request')), fc.array(fc.nat(), { minLength: 1, maxLength: 20 }), (value, choices) => {
+          fc.property(wild.of(schemaOf(name, 'request')), fc.array(fc.nat(), { minLength: 1, maxLength: 20 }), (value, choices) => {
             const long = stretched(value, forever(choices))
             const outline = outlineOf(Buffer.from(JSON.stringify(long)))
             // Whoever asks `expect` each time takes longer for that than for what is asked.

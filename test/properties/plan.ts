@@ -23,7 +23,7 @@ const ajv = newAjv(project.schemas, { allErrors: true })
 
 export type Part = 'request' | 'response' | 'event'
 
-export const placeOf = (dialect: string, part: Part): { schema: { $ref: string }; base: string } => ({
+export const schemaOf = (dialect: string, part: Part): { schema: { $ref: string }; base: string } => ({
   schema: { $ref: schemaId(dialect, part) },
   base: schemaId(dialect, part),
 })

@@ -14,12 +14,12 @@ const NOW = Date.parse('2026-11-22')
 const usd = (more: object): Prices => ({ from: '2025-01-01', currency: 'USD', ...more })
 const cost = (prices: Prices[], usage: Usage, time = NOW): number | undefined => costOf(prices, 'USD')?.(usage, time)
 
-describe('in nano-units', () => {
+describe('a cost in nano-units', () => {
   const haiku = usd({ input: 1, output: 5, cached: 0.1, cache_write: 1.25 })
   test.each<[string, Prices[], Usage, number | undefined]>([
     ['input and output', [haiku], { input: 1_000, output: 100 }, 1_500_000],
     ['cached tokens are not input as well', [haiku], { input: 1_000, cached: 800, output: 0 }, 200_000 + 80_000],
-    ['neither are those that were written', [haiku], { input: 1_000, cached: 300, cacheWrite: 200 }, 500_000 + 30_000 + 250_000],
+    ['cache writes are not input as well', [haiku], { input: 1_000, cached: 300, cacheWrite: 200 }, 500_000 + 30_000 + 250_000],
     [
       'a meter without a price costs what its parent costs',
       [usd({ input: 2, output: 8 })],
@@ -29,7 +29,7 @@ describe('in nano-units', () => {
     ['reasoning with a price of its own', [usd({ input: 1, output: 2, reasoning: 4 })], { output: 10, reasoning: 4 }, 12_000 + 16_000],
     ['embeddings have input alone', [usd({ input: 0.02 })], { input: 1_000 }, 20_000],
     ['output without a price', [usd({ input: 1 })], { input: 1, output: 1 }, undefined],
-    ['a price of 0 is one', [usd({ input: 0, output: 0 })], { input: 5, output: 5 }, 0],
+    ['a price of 0 is a price', [usd({ input: 0, output: 0 })], { input: 5, output: 5 }, 0],
     ['another currency', [{ ...haiku, currency: 'CNY' }], { input: 1 }, undefined],
     ['a price that is not in force yet', [usd({ from: '2027-01-01', input: 1 })], { input: 1 }, undefined],
     ['a price per thousand', [usd({ input: { price: 0.001, per: 'thousand' } })], { input: 1_000 }, 1_000_000],
@@ -39,11 +39,16 @@ describe('in nano-units', () => {
       { input: 200_001, output: 1 },
       400_004_000,
     ],
-    ['one that is not long', [usd({ input: 1, output: 2, when: [{ input_above: 200_000, input: 2 }] })], { input: 200_000 }, 200_000_000],
-    ['another tier', [usd({ input: 1, when: [{ tier: 'batch', times: 0.5 }] })], { input: 1_000 }, 1_000_000],
-    ['a tier', [usd({ input: 1, when: [{ tier: 'batch', times: 0.5 }] })], { input: 1_000, tier: 'batch' }, 500_000],
     [
-      'a tier above a length, which stands before each of them',
+      'a request that is not long',
+      [usd({ input: 1, output: 2, when: [{ input_above: 200_000, input: 2 }] })],
+      { input: 200_000 },
+      200_000_000,
+    ],
+    ['a request of another tier', [usd({ input: 1, when: [{ tier: 'batch', times: 0.5 }] })], { input: 1_000 }, 1_000_000],
+    ['a request of a tier', [usd({ input: 1, when: [{ tier: 'batch', times: 0.5 }] })], { input: 1_000, tier: 'batch' }, 500_000],
+    [
+      'an exception for a length and a tier precedes those for one of them',
       [
         usd({
           input: 1,
@@ -58,58 +63,58 @@ describe('in nano-units', () => {
       3_000_000,
     ],
     [
-      'what an exception does not name costs what it always costs',
+      'a meter that an exception does not name keeps its price',
       [usd({ input: 1, output: 2, when: [{ tier: 'flex', input: 0.5 }] })],
       { input: 1_000, output: 1_000, tier: 'flex' },
       2_500_000,
     ],
-    ['an hour of the day', [usd({ input: 1, when: [{ hours: ['sun 00:00-01:00'], times: 2 }] })], { input: 1_000 }, 2_000_000],
+    ['a price for an hour of the day', [usd({ input: 1, when: [{ hours: ['sun 00:00-01:00'], times: 2 }] })], { input: 1_000 }, 2_000_000],
     [
-      'another hour',
+      'a price for another hour of the day',
       [usd({ input: 1, when: [{ hours: ['sun 00:01-01:00', 'mon-sat 00:00-24:00'], times: 2 }] })],
       { input: 1_000 },
       1_000_000,
     ],
-    ['a region', [usd({ input: 1, when: [{ region: 'eu', times: 1.1 }] })], { input: 1_000, region: 'eu' }, 1_100_000],
+    ['a price for a region', [usd({ input: 1, when: [{ region: 'eu', times: 1.1 }] })], { input: 1_000, region: 'eu' }, 1_100_000],
     [
-      'writes for an hour are writes',
+      'one-hour cache writes are cache writes',
       [usd({ input: 1, cache_write: 1.25, cache_write_1h: 2 })],
       { input: 1_000, cacheWrite: 500, cacheWrite1h: 200 },
       500_000 + 375_000 + 400_000,
     ],
     [
-      'writes for an hour without a price of writes',
+      'one-hour cache writes where cache writes have no price',
       [usd({ input: 1, cache_write_1h: 2 })],
       { input: 1_000, cacheWrite: 500, cacheWrite1h: 200 },
       800_000 + 400_000,
     ],
     [
-      'sound and pictures',
+      'audio and images',
       [usd({ input: 1, audio_input: 10, image_input: 5, output: 2, audio_output: 20 })],
       { input: 1_000, audioInput: 100, imageInput: 200, output: 100, audioOutput: 40 },
       700_000 + 1_000_000 + 1_000_000 + 120_000 + 800_000,
     ],
     [
-      'pictures alone, whose words have no price',
+      'image output where text output has no price',
       [usd({ input: 5, image_output: 40 })],
       { input: 10, output: 100, imageOutput: 100 },
       50_000 + 4_000_000,
     ],
     [
-      'pictures that are counted',
+      'a price per image',
       [usd({ image: 0.04, when: [{ quality: 'high', size: '1024x1024', image: 0.167 }] })],
       { image: 2, quality: 'high', size: '1024x1024' },
       334_000_000,
     ],
-    ['tokens beside what is paid for', [usd({ image: 0.04 })], { image: 1, input: 10, output: 100 }, 40_000_000],
+    ['tokens without a price beside images with one', [usd({ image: 0.04 })], { image: 1, input: 10, output: 100 }, 40_000_000],
     [
-      'what tokens count already',
+      'images without a price beside image tokens with one',
       [usd({ input: 5, image_output: 40 })],
       { image: 1, input: 10, output: 100, imageOutput: 100 },
       50_000 + 4_000_000,
     ],
     ['seconds', [usd({ second: 0.0001 })], { second: 61.5 }, 6_150_000],
-    ['seconds that nobody told', [usd({ second: 0.0001 })], { input: 10, output: 2 }, undefined],
+    ['a price per second where the usage has no seconds', [usd({ second: 0.0001 })], { input: 10, output: 2 }, undefined],
     ['characters', [usd({ character: 15 })], { character: 1_000 }, 15_000_000],
     [
       'searches beside tokens',
@@ -118,9 +123,9 @@ describe('in nano-units', () => {
       1_000_000 + 20_000_000,
     ],
     ['searches without a price', [usd({ input: 1 })], { input: 1_000, search: 2 }, undefined],
-    ['no search', [usd({ input: 1 })], { input: 1_000, search: 0 }, 1_000_000],
+    ['no searches', [usd({ input: 1 })], { input: 1_000, search: 0 }, 1_000_000],
     ['a price for each request', [usd({ input: 1, request: 0.005 })], { input: 1_000 }, 1_000_000 + 5_000_000],
-    ['nothing told', [usd({ input: 1, output: 1 })], {}, undefined],
+    ['no usage', [usd({ input: 1, output: 1 })], {}, undefined],
   ])('%s', (_name, prices, usage, expected) => expect(cost(prices, usage)).toBe(expected))
 
   test('the price of the day counts', () => {
@@ -133,7 +138,7 @@ describe('in nano-units', () => {
 const NAMES = Object.keys(METERS)
 const usages = fc.record(Object.fromEntries(Object.values(METERS).map(({ member }) => [member, fc.nat(1_000_000)])), { requiredKeys: [] })
 
-test('with one price for all meters, tokens cost what their sum costs: each is priced once', () => {
+test('with one price for all meters each token is priced once', () => {
   const tokens = NAMES.filter(name => METERS[name]?.parent !== undefined)
   fc.assert(
     fc.property(usages, fc.subarray(tokens), fc.nat(100), (usage: Usage, priced, price) => {
@@ -145,7 +150,7 @@ test('with one price for all meters, tokens cost what their sum costs: each is p
   )
 })
 
-test('whatever is priced, and however: a cost is the sum of what each unit costs in one meter', () => {
+test('a cost is the sum of the costs of all units, each counted in one meter', () => {
   // A price that is its own power of a number tells how many units were priced in which meter.
   fc.assert(
     fc.property(usages, (usage: Usage) => {
@@ -165,7 +170,7 @@ test('whatever is priced, and however: a cost is the sum of what each unit costs
   )
 })
 
-describe('what the ledger keeps of an exchange explains its cost', () => {
+describe('the ledger row of an exchange', () => {
   const words = {
     tier: ['flex', 'batch'],
     region: ['us', 'eu'],
@@ -188,14 +193,14 @@ describe('what the ledger keeps of an exchange explains its cost', () => {
   const regions = fc.constantFrom(undefined, { us: 1.1 }, { us: 1.1, eu: 0.9 })
   const prices = fc
     .tuple(priced, fc.array(exception, { maxLength: 3 }), regions)
-    .map(([meters, when, places]) => usd({ ...meters, when, ...(places && { regions: places }) }))
+    .map(([meters, when, factors]) => usd({ ...meters, when, ...(factors && { regions: factors }) }))
   const facts = fc.record(
     Object.fromEntries(Object.entries(words).map(([name, values]) => [name, fc.constantFrom(...values, 'another')])),
     { requiredKeys: [] },
   )
   const raws = fc.tuple(fc.record(Object.fromEntries(NAMES.map(name => [name, fc.nat(2_000)])), { requiredKeys: [] }), facts)
 
-  test('over all meters, tiers, regions and qualities: the sum of its terms is its cost', () => {
+  test('explains the cost as a sum of terms, for all meters, tiers, regions and qualities', () => {
     fc.assert(
       fc.property(raws, prices, fc.constantFrom(1, 0.85), fc.constantFrom(undefined, 'us', 'elsewhere'), (raw, price, times, region) => {
         const usage = mergeUsage(undefined, { ...raw[0], ...raw[1], ...(raw[0].second && { second: raw[0].second / 2 }) })
@@ -221,7 +226,7 @@ describe('what the ledger keeps of an exchange explains its cost', () => {
     )
   })
 
-  test('words that no price knows are not kept: there may be any number of them', () => {
+  test('keeps no words that no price names, as there may be any number of them', () => {
     const kind = costOf([usd({ input: 1, when: [{ tier: 'flex', times: 0.5 }], regions: { us: 1.1 } })], 'USD')?.kind
     expect(kind?.facts({ tier: 'invented', quality: 'high' })).toBeUndefined()
     expect(kind?.facts({ tier: 'flex', quality: 'high' })).toBe('{"tier":"flex"}')

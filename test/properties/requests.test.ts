@@ -7,7 +7,7 @@ import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen, wire } from '../fixtures.js'
 import { conversation, travels } from './conversations.js'
 import { clientOf, providerOf } from './dialects/table.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, seen, TIMEOUT, wrong } from './plan.js'
+import { CONTEXT, hasSchema, holds, plan, project, runs, schemaOf, seen, TIMEOUT, wrong } from './plan.js'
 
 const wild = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })
@@ -21,8 +21,8 @@ function fetchedFor(mapping: Mapping, body: Body, ctx: Context): Context {
   return { ...ctx, fetched: Object.fromEntries(asked.map(address => [address as string, page])) }
 }
 
-/** The requests to a path of the ledger's: `messages[].content[].type`. */
-function placesOf(
+/** The members of a value at a path of the ledger, such as `messages[].content[].type`. */
+function membersAt(
   value: unknown,
   path: readonly string[],
 ): { holder: Record<string, unknown>; name: string; lists: { list: unknown[]; item: unknown }[] }[] {
@@ -32,10 +32,10 @@ function placesOf(
   const holder = value as Record<string, unknown>
   if (!Object.hasOwn(holder, name)) return []
   if (rest.length === 0) return [{ holder, name, lists: [] }]
-  if (!part.endsWith('[]')) return placesOf(holder[name], rest)
+  if (!part.endsWith('[]')) return membersAt(holder[name], rest)
   const list = holder[name]
   return Array.isArray(list)
-    ? list.flatMap(item => placesOf(item, rest).map(place => ({ ...place, lists: [...place.lists, { list, item }] })))
+    ? list.flatMap(item => membersAt(item, rest).map(member => ({ ...member, lists: [...member.lists, { list, item }] })))
     : []
 }
 
@@ -45,11 +45,11 @@ function served(mapping: Mapping, dialect: string, body: Body, ctx: Context): Bo
   for (let left = 40; left > 0; left--) {
     const refused = mapping.refused?.(mine, ctx)
     if (refused === undefined) return wrong(dialect, 'request', mine) === undefined ? mine : undefined
-    const [place] = placesOf(mine, refused.param.split('.')).reverse()
-    if (place === undefined) return undefined
-    const innermost = place.lists.at(-1)
+    const [member] = membersAt(mine, refused.param.split('.')).reverse()
+    if (member === undefined) return undefined
+    const innermost = member.lists.at(-1)
     if (innermost !== undefined) innermost.list.splice(innermost.list.indexOf(innermost.item), 1)
-    else delete place.holder[place.name]
+    else delete member.holder[member.name]
   }
   return undefined
 }
@@ -80,10 +80,10 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   }
 
   describe(pair, () => {
-    test('every valid request becomes a valid one, or is refused', { timeout: TIMEOUT }, async () => {
+    test('every valid request becomes a valid request or is refused', { timeout: TIMEOUT }, async () => {
       const any = fc.oneof(
-        { arbitrary: wild.of(placeOf(from, 'request')), weight: 1 },
-        { arbitrary: tame.of(placeOf(from, 'request')), weight: 2 },
+        { arbitrary: wild.of(schemaOf(from, 'request')), weight: 1 },
+        { arbitrary: tame.of(schemaOf(from, 'request')), weight: 2 },
       )
       await holds(
         fc.property(any, context, (value, ctx) => {
@@ -106,7 +106,9 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
 
     if (client === undefined || provider === undefined) return
     const back = plan.mappings[`${to}-to-${from}`]
-    test(`a conversation arrives${back === undefined ? '' : ', and comes back'}`, { timeout: TIMEOUT }, async () => {
+    test(`the provider gets the whole conversation${back === undefined ? '' : ', and the mapping back restores it'}`, {
+      timeout: TIMEOUT,
+    }, async () => {
       await holds(
         fc.property(conversation, given => travels(given, mapping, back)),
         runs(200),

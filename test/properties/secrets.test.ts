@@ -32,17 +32,17 @@ const secretOf = (minLength: number): fc.Arbitrary<string> =>
 const SPELLINGS: Readonly<Record<string, (text: string) => string>> = {
   plain: text => text,
   'percent-encoded': encodeURIComponent,
-  'percent-encoded, small': text => encodeURIComponent(text).replaceAll(/%../g, code => code.toLowerCase()),
-  'a text of JSON': text => JSON.stringify(text).slice(1, -1),
-  'a text of JSON in a text of JSON': text => JSON.stringify(JSON.stringify(text)).slice(3, -3),
-  'JSON with slashes that are escaped': text => JSON.stringify(text).slice(1, -1).replaceAll('/', '\\/'),
+  'percent-encoded in lower case': text => encodeURIComponent(text).replaceAll(/%../g, code => code.toLowerCase()),
+  'in a JSON string': text => JSON.stringify(text).slice(1, -1),
+  'in a JSON string inside a JSON string': text => JSON.stringify(JSON.stringify(text)).slice(3, -3),
+  'in a JSON string with escaped slashes': text => JSON.stringify(text).slice(1, -1).replaceAll('/', '\\/'),
 }
 
-/** Places around the cut, and far from it. */
+/** Offsets near the cut, and far from it. */
 const before = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 3700, max: 4010 }))
 
-describe('a secret in a text', () => {
-  test.each(Object.entries(SPELLINGS))('%s', (_name, spell) => {
+describe('redact', () => {
+  test.each(Object.entries(SPELLINGS))('removes a secret: %s', (_name, spell) => {
     fc.assert(
       fc.property(secretOf(4), before, fc.integer({ min: 0, max: 5000 }), (secret, first, last) => {
         expect(left(redact(filler(first) + spell(secret) + filler(last), hiding(secret)))).toBe('')
@@ -50,7 +50,7 @@ describe('a secret in a text', () => {
     )
   })
 
-  test('a short one, by itself', () => {
+  test('removes a short secret that stands alone', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9]{1,3}$/), before, (secret, first) => {
         expect(left(redact(`${filler(first)} ${secret} ${filler(50)}`, hiding(secret)))).toBe('')
@@ -58,7 +58,7 @@ describe('a secret in a text', () => {
     )
   })
 
-  test('in base64, by itself and among other bytes', () => {
+  test('removes a secret in base64, alone and among other bytes', () => {
     fc.assert(
       fc.property(
         secretOf(10),
@@ -76,7 +76,7 @@ describe('a secret in a text', () => {
     )
   })
 
-  test('both halves of an id and a key, and the token after a scheme in a header', () => {
+  test('removes each half of an id and a key, and the token behind a scheme in a header', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9]{8,40}$/), fc.stringMatching(/^[A-Za-z0-9]{8,40}$/), before, (one, two, first) => {
         for (const target of [hiding(`${one}:${two}`), hiding(undefined, [`${one} ${two}`])])
@@ -85,7 +85,7 @@ describe('a secret in a text', () => {
     )
   })
 
-  test('several, one upon the other', () => {
+  test('removes secrets that overlap', () => {
     fc.assert(
       fc.property(secretOf(8), fc.array(fc.nat(8), { maxLength: 6 }), (secret, cuts) => {
         const text = cuts.map(cut => secret.slice(cut)).join('') + secret
@@ -95,7 +95,7 @@ describe('a secret in a text', () => {
   })
 })
 
-describe('a secret in a value', () => {
+describe('redactValue', () => {
   const planted = (secret: string): fc.Arbitrary<unknown> =>
     fc.letrec(tie => ({
       value: fc.oneof({ depthSize: 'small' }, fc.constantFrom(secret, `a ${secret} b`, null, 1, true), tie('list'), tie('object')),
@@ -103,7 +103,7 @@ describe('a secret in a value', () => {
       object: fc.dictionary(fc.constantFrom(secret, `x-${secret}`, 'plain', '__proto__'), tie('value'), { maxKeys: 4 }),
     })).value
 
-  test('as a name and as a value, at any depth', () => {
+  test('removes a secret from names and values at any depth', () => {
     fc.assert(
       fc.property(
         secretOf(4).chain(secret => fc.tuple(fc.constant(secret), planted(secret))),
@@ -114,17 +114,17 @@ describe('a secret in a value', () => {
     )
   })
 
-  test('as a number', () => {
+  test('removes a secret that is a number', () => {
     expect(redactValue({ id: 12345678 }, hiding('12345678'))).toEqual({ id: '***' })
   })
 
-  test('values that are nested deeper than any error are not visited', () => {
+  test('does not visit values that are nested deeper than any error', () => {
     const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
     expect(JSON.stringify(redactValue(deep, hiding('secret'))).length).toBeLessThan(200)
   })
 })
 
-describe('over the wire', async () => {
+describe('a failure of an upstream', async () => {
   const upstream = await startRawUpstream()
   const HEADER = 'value-of-a-header-that-is-a-secret'
   const SECRET = 'secret "of"/the upstream'.replaceAll(' ', '-')
@@ -139,14 +139,14 @@ describe('over the wire', async () => {
   })
 
   test.each<[string, unknown, Record<string, string>]>([
-    ['a name in details', { error: { message: 'x', details: { [SECRET]: { [HEADER]: [SECRET] } } } }, {}],
-    ['a type', { error: { message: 'x', type: SECRET } }, {}],
-    ['a header of the operator', { error: { message: `you sent x-team: ${HEADER}` } }, {}],
-    ['an address', { error: { message: `at https://x.example/?key=${encodeURIComponent(SECRET)}` } }, {}],
-    ['a header of the answer', { error: { message: 'x' } }, { 'x-echo': SECRET, 'x-should-retry': SECRET }],
-    ['a text of JSON', { error: { message: JSON.stringify({ key: SECRET }) } }, {}],
-    ['across the cut', { error: { message: `${'x '.repeat(1995)}${SECRET}${HEADER}` } }, {}],
-  ])('%s', async (_name, body, headers) => {
+    ['a name of its details', { error: { message: 'x', details: { [SECRET]: { [HEADER]: [SECRET] } } } }, {}],
+    ['its type', { error: { message: 'x', type: SECRET } }, {}],
+    ['a message that quotes a header', { error: { message: `you sent x-team: ${HEADER}` } }, {}],
+    ['a message that quotes an address', { error: { message: `at https://x.example/?key=${encodeURIComponent(SECRET)}` } }, {}],
+    ['its headers', { error: { message: 'x' } }, { 'x-echo': SECRET, 'x-should-retry': SECRET }],
+    ['a message of JSON', { error: { message: JSON.stringify({ key: SECRET }) } }, {}],
+    ['a message that is cut inside the secret', { error: { message: `${'x '.repeat(1995)}${SECRET}${HEADER}` } }, {}],
+  ])('shows neither the client nor the log a secret in %s', async (_name, body, headers) => {
     for (const status of [400, 429]) {
       upstream.script([{ status, body, headers }])
       const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -164,7 +164,7 @@ describe('over the wire', async () => {
   })
 })
 
-describe('what is found wrong in an operator’s file', () => {
+describe('a finding in gateway.yaml', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'gateway.yaml')
@@ -178,7 +178,7 @@ describe('what is found wrong in an operator’s file', () => {
     })
     .filter(text => /[a-z]/.test(text) && /[^a-z]/.test(text) && !/^[./]/.test(text) && !/\.[a-z]{1,5}$/.test(text))
 
-  /** Places where a secret belongs, and ways to write it there wrongly. */
+  /** Settings that hold a secret, and ways to write it there wrongly. */
   const WRONG: Readonly<Record<string, (secret: string) => unknown>> = {
     'a key as its hash': secret => ({ keys: [{ name: 'a', sha256: secret }] }),
     'a key as a variable': secret => ({ keys: [{ name: 'a', value: `$${secret}` }] }),
@@ -219,7 +219,7 @@ describe('what is found wrong in an operator’s file', () => {
     throw new Error(`nothing was found wrong: ${text}`)
   }
 
-  test.each(Object.entries(WRONG))('%s', async (name, file) => {
+  test.each(Object.entries(WRONG))('does not quote %s', async (name, file) => {
     await fc.assert(
       fc.asyncProperty(secretText, async secret => {
         // A slash in an address begins its path.
@@ -235,7 +235,7 @@ describe('what is found wrong in an operator’s file', () => {
     ['a tag', secret => `keys:\n  - { name: a, value: !${secret} x }\n`],
     ['a quote that does not end', secret => `keys:\n  - { name: a, value: "${secret} }\n`],
     ['a directive', secret => `keys:\n  - { name: a, value: @${secret} }\n`],
-  ])('what is no YAML: %s', async (_name, file) => {
+  ])('does not quote a secret in invalid YAML: %s', async (_name, file) => {
     await fc.assert(
       fc.asyncProperty(fc.stringMatching(/^[a-z][A-Za-z0-9]{8,40}$/), async secret => {
         expect(await findings(file(secret))).not.toContain(secret)
@@ -244,7 +244,7 @@ describe('what is found wrong in an operator’s file', () => {
     )
   })
 
-  test('a key that was written where a name belongs', async () => {
+  test('does not quote a key that was written as a name', async () => {
     const key = `sk-proj-${'aB3'.repeat(12)}`
     expect(await findings(dump({ upstreams: { one: { provider: key, secret: 'x' } } }))).not.toContain(key)
     expect(await findings(dump({ models: { m: { targets: [{ upstream: key }] } } }))).not.toContain(key)

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
 import type { Body } from '../../engine/plan.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './plan.js'
+import { CONTEXT, hasSchema, holds, plan, project, runs, schemaOf, TIMEOUT } from './plan.js'
 
 const wild = arbitraries(project.schemas)
 
@@ -21,18 +21,18 @@ function ofTomorrow(value: unknown): unknown {
 /** The value with one of its members, however deep, null or of tomorrow. */
 function changed(value: unknown, at: number, isNull: boolean): unknown {
   const copy = structuredClone(value)
-  const places: { holder: Record<string, unknown>; name: string }[] = []
+  const members: { holder: Record<string, unknown>; name: string }[] = []
   const visit = (item: unknown): void => {
     if (typeof item !== 'object' || item === null) return
     const holder = item as Record<string, unknown>
     for (const name of Object.keys(holder)) {
-      places.push({ holder, name })
+      members.push({ holder, name })
       visit(holder[name])
     }
   }
   visit(copy)
-  const place = places[at % Math.max(1, places.length)]
-  if (place) place.holder[place.name] = isNull ? null : ofTomorrow(place.holder[place.name])
+  const member = members[at % Math.max(1, members.length)]
+  if (member) member.holder[member.name] = isNull ? null : ofTomorrow(member.holder[member.name])
   return copy
 }
 
@@ -40,9 +40,9 @@ for (const [name, { shape, clean, normaliseRequest }] of Object.entries(plan.dia
   if (!hasSchema(name, 'request') || shape === undefined) continue
   const validateShape = await shape()
   describe(name, () => {
-    test('every valid request has the shape, whatever its words and numbers are', { timeout: TIMEOUT }, async () => {
+    test('every valid request has the shape, also with other words and numbers', { timeout: TIMEOUT }, async () => {
       await holds(
-        fc.property(wild.of(placeOf(name, 'request')), value => {
+        fc.property(wild.of(schemaOf(name, 'request')), value => {
           expect(validateShape(value), JSON.stringify(validateShape.errors)).toBe(true)
           expect(validateShape(ofTomorrow(value)), JSON.stringify(validateShape.errors)).toBe(true)
         }),
@@ -51,9 +51,9 @@ for (const [name, { shape, clean, normaliseRequest }] of Object.entries(plan.dia
     })
 
     if (clean !== undefined)
-      test('what has the shape can be cleaned', { timeout: TIMEOUT }, async () => {
+      test('a request that has the shape can be cleaned', { timeout: TIMEOUT }, async () => {
         await holds(
-          fc.property(wild.of(placeOf(name, 'request')), fc.nat(), fc.boolean(), (value, at, isNull) => {
+          fc.property(wild.of(schemaOf(name, 'request')), fc.nat(), fc.boolean(), (value, at, isNull) => {
             const body = changed(value, at, isNull) as Body
             if (!validateShape(body)) return
             const normal = normaliseRequest ? normaliseRequest(body) : body
@@ -63,9 +63,9 @@ for (const [name, { shape, clean, normaliseRequest }] of Object.entries(plan.dia
         )
       })
 
-    test('what may be left out may be null', { timeout: TIMEOUT }, async () => {
+    test('an optional member may be null', { timeout: TIMEOUT }, async () => {
       await holds(
-        fc.property(wild.of(placeOf(name, 'request')), fc.nat(), (value, at) => {
+        fc.property(wild.of(schemaOf(name, 'request')), fc.nat(), (value, at) => {
           const body = structuredClone(value) as Record<string, unknown>
           const keys = Object.keys(body)
           const key = keys[at % Math.max(1, keys.length)] ?? ''

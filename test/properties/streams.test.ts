@@ -8,7 +8,7 @@ import { schemaId } from '../../codegen/read/schemas.js'
 import type { Reducer } from '../../engine/plan.js'
 import { frozen, wire } from '../fixtures.js'
 import { clientOf, providerOf, type Said, type Values } from './dialects/table.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wrong } from './plan.js'
+import { CONTEXT, hasSchema, holds, plan, project, runs, same, schemaOf, TIMEOUT, wrong } from './plan.js'
 import { cuts, reduce, sayable, turned, weaves, woven } from './streams.js'
 
 const wild = arbitraries(project.schemas)
@@ -30,9 +30,9 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   }
 
   describe(pair, () => {
-    test('every valid answer becomes a valid one', { timeout: TIMEOUT }, async () => {
+    test('every valid answer becomes a valid answer', { timeout: TIMEOUT }, async () => {
       await holds(
-        fc.property(wild.of(placeOf(to, 'response')), answer => {
+        fc.property(wild.of(schemaOf(to, 'response')), answer => {
           if (mapping.failure?.(frozen(answer), ctx, carry) === undefined) valid('response', mapped(answer as Values))
         }),
         runs(200),
@@ -46,9 +46,9 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       return made
     }
     if (stream !== undefined && hasSchema(to, 'event'))
-      test('every valid event becomes valid ones', { timeout: TIMEOUT }, async () => {
+      test('every valid event becomes valid events', { timeout: TIMEOUT }, async () => {
         await holds(
-          fc.property(fc.array(wild.of(placeOf(to, 'event')), { maxLength: 8 }), list => {
+          fc.property(fc.array(wild.of(schemaOf(to, 'event')), { maxLength: 8 }), list => {
             for (const event of reduce(stream, list, ctx, carry).events) valid('event', event)
           }),
           runs(200),
@@ -56,10 +56,10 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       })
     if (client === undefined || provider === undefined) return
     const whole = tame
-      .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
+      .of(schemaOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
       .map(value => provider.settle(value as Values))
 
-    test("an answer has the provider's content", { timeout: TIMEOUT }, async () => {
+    test("an answer keeps the provider's content", { timeout: TIMEOUT }, async () => {
       await holds(
         fc.property(whole, answer => {
           const fault = wrong(to, 'response', answer)
@@ -76,7 +76,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
 
     if (stream === undefined) return
     const isNone = (answer: Values): boolean => mapping.failure?.(frozen(answer), ctx, carry) !== undefined
-    test('a stream makes up the whole answer', { timeout: TIMEOUT }, async () => {
+    test('the events of a stream add up to the whole answer', { timeout: TIMEOUT }, async () => {
       await holds(
         fc.property(whole, cuts, (answer, cut) => {
           const given = provider.unfold(answer, cut)

@@ -74,7 +74,7 @@ export function woven(events: readonly Values[], picks: readonly number[], { str
   return result.map((event, index) => (event.sequence_number === undefined ? event : { ...event, sequence_number: index }))
 }
 
-/** The same with calls before the text, and the reasoning between: where the dialect's parts have no places of their own. */
+/** The same with calls before the text, and the reasoning between: for a dialect whose parts have no index. */
 export function turned(events: readonly Values[], { strand }: Provider): Values[] {
   const rank = (event: Values): number => {
     const name = strand(event)

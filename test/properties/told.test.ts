@@ -9,7 +9,7 @@ import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen } from '../fixtures.js'
 import { providerOf } from './dialects/table.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, seen, TIMEOUT, wrong } from './plan.js'
+import { CONTEXT, hasSchema, holds, plan, project, runs, schemaOf, seen, TIMEOUT, wrong } from './plan.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
 
@@ -133,7 +133,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   describe(pair, () => {
     test("a member that does not change the provider's request is reported", { timeout: TIMEOUT }, async () => {
       await holds(
-        fc.property(tame.of(placeOf(from, 'request')), context, (value, ctx) => {
+        fc.property(tame.of(schemaOf(from, 'request')), context, (value, ctx) => {
           const body = frozen(seen(from, value))
           if (mapping.refused?.(body, ctx)) return
           const made = madeOf(mapping, body, ctx)

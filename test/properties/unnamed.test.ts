@@ -11,7 +11,7 @@ import type { Body, Context, Dialect, Mapping } from '../../engine/plan.js'
 import { Unnamed } from '../../engine/wire/json/unnamed.js'
 import { frozen } from '../fixtures.js'
 import { providerOf } from './dialects/table.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, seen, TIMEOUT } from './plan.js'
+import { CONTEXT, hasSchema, holds, plan, project, runs, schemaOf, seen, TIMEOUT } from './plan.js'
 
 const strange = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })
@@ -59,7 +59,8 @@ function openKinds(dialect: string): ReadonlySet<string> {
     for (const [name, item] of Object.entries(holder)) if (item === TOMORROW) found.add(joined(path, name))
     yield* []
   }
-  for (const value of fc.sample(strange.of(placeOf(dialect, 'request')), { numRuns: 2000, seed: 1 })) for (const _ of changed(value, look));
+  for (const value of fc.sample(strange.of(schemaOf(dialect, 'request')), { numRuns: 2000, seed: 1 }))
+    for (const _ of changed(value, look));
   return found
 }
 
@@ -105,7 +106,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       const named = namedObjects(from)
       let tried = 0
       await holds(
-        fc.property(tame.of(placeOf(from, 'request')), context, (value, ctx) => {
+        fc.property(tame.of(schemaOf(from, 'request')), context, (value, ctx) => {
           const asked = seen(from, value)
           if (mapping.refused?.(asked, ctx)) return
           for (const [body, at] of changed(asked, function* (holder, path) {
@@ -129,7 +130,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     const known = knownKinds(project.schemas.get(schemaId(from, 'request')))
     test('an item of a kind that no schema knows is reported, refused, or passed on', { timeout: TIMEOUT }, async () => {
       await holds(
-        fc.property(tame.of(placeOf(from, 'request')), context, (value, ctx) => {
+        fc.property(tame.of(schemaOf(from, 'request')), context, (value, ctx) => {
           const asked = seen(from, value)
           if (mapping.refused?.(asked, ctx)) return
           for (const [body, at] of changed(asked, function* (holder, path) {

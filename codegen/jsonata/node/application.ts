@@ -2,6 +2,7 @@
 
 import type { ApplyNode, PartialNode } from '../ast.js'
 import { compile, type Env, inOrder, named, rt, value } from '../context.js'
+import { elementAt } from '../element.js'
 import { js } from '../js.js'
 import { BUILTIN_NAMES, CALLS } from '../runtime.js'
 import { ANY, argumentList, FUN, type Operand } from '../types.js'
@@ -15,7 +16,7 @@ export function compileApply(node: ApplyNode, env: Env): Operand {
     const result = compileCallWith(right, quiet, left.stable ? left : named(env, left), env.ctx)
     return result
   }
-  const [left, callee] = inOrder(quiet, [() => compile(node.lhs, quiet), () => compile(right, quiet)]) as [Operand, Operand]
+  const [left, callee] = inOrder(quiet, [() => compile(node.lhs, quiet), () => compile(right, quiet)])
   return value(js`${rt(env, CALLS, 'apply')}(${left.code}, ${callee.code})`, ANY, { raw: true })
 }
 
@@ -26,15 +27,15 @@ export function compilePartial(node: PartialNode, env: Env): Operand {
   const args = node.arguments
   const operands = inOrder(quiet, [
     ...args.map(
-      arg => () => (arg.type === 'operator' && arg.value === '?' ? { code: open, bits: ANY, stable: true } : compile(arg, quiet)),
+      arg => (): Operand => (arg.type === 'operator' && arg.value === '?' ? { code: open, bits: ANY, stable: true } : compile(arg, quiet)),
     ),
     () => compile(procedure, quiet),
   ])
-  const callee = operands.pop() as Operand
+  const callee = elementAt(operands, -1)
   const isForgotten =
     procedure.type === 'path' &&
     procedure.steps[0].type === 'name' &&
     (BUILTIN_NAMES.has(procedure.steps[0].value) || env.scope.find(procedure.steps[0].value) !== undefined)
   const name = isForgotten ? 'partialForgotten' : 'partial'
-  return value(js`${rt(env, CALLS, name)}(${callee.code}, [${argumentList(operands)}])`, FUN)
+  return value(js`${rt(env, CALLS, name)}(${callee.code}, [${argumentList(operands.slice(0, -1))}])`, FUN)
 }

@@ -1,15 +1,14 @@
 // A call of a built-in. Its signature is checked at build if the types allow it.
 
-import { builtins } from '../../../engine/jsonata/signature.js'
-import { COLLAPSING, GUARDS, LETTERS, LISTS, type Parameter, parametersOf, RESULTS, tighten } from '../builtins.js'
+import { builtinOf, COLLAPSING, GUARDS, LETTERS, LISTS, type Parameter, parametersOf, RESULTS, tighten } from '../builtins.js'
 import { type Env, rt, value } from '../context.js'
+import { elementAt } from '../element.js'
 import { type Js, joined, js, json } from '../js.js'
 import { FUNCTIONS, PATHS, SIGNATURE } from '../runtime.js'
 import { ANY, ARR, argumentList, eachOf, type Operand, UNDEF } from '../types.js'
 
 export function builtinCall(name: string, given: Operand[], env: Env, context: Operand): Operand {
-  const entry = builtins[name] as { module?: string }
-  const module = moduleOf(entry.module)
+  const module = moduleOf(builtinOf(name).module)
   const params = parametersOf(name)
   const known = { raw: COLLAPSING.has(name), nested: name === 'map' || name === 'each' }
   const bits = RESULTS[name] ?? ANY
@@ -22,7 +21,7 @@ export function builtinCall(name: string, given: Operand[], env: Env, context: O
     const checks: number[] = []
     let canBeDirect = true
     given.forEach((operand, index) => {
-      const param = params[index] as Parameter
+      const param = elementAt(params, index)
       if (param.isArray) {
         if (param.subtype === undefined) {
           direct.push((operand.bits & ~(ARR | UNDEF)) === 0 ? operand.code : js`${rt(env, PATHS, 'arrayOf')}(${operand.code})`)
@@ -57,10 +56,7 @@ export function builtinCall(name: string, given: Operand[], env: Env, context: O
       return value(js`${checked}(${joined([...direct, context.code], ', ')})`, tighten(name, bits, given), known)
     }
   }
-  const validate = env.unit.constant(
-    `${name}_arguments`,
-    js`${rt(env, SIGNATURE, 'signature')}(${json((builtins[name] as { signature: string }).signature)})`,
-  )
+  const validate = env.unit.constant(`${name}_arguments`, js`${rt(env, SIGNATURE, 'signature')}(${json(builtinOf(name).signature)})`)
   return value(js`${rt(env, module, name)}(...${validate}([${argumentList(given)}], ${context.code}))`, bits, known)
 }
 
@@ -72,15 +68,13 @@ function moduleOf(module: string | undefined): string {
 /** A wrapper that calls the implementation directly if the arguments' types allow it, and checks the signature otherwise. */
 export function checkedFunction(name: string, module: string, params: Parameter[], count: number, checks: number[], env: Env): Js {
   const names = Array.from({ length: count }, (_, index) => js`a${index}`)
-  const validate = env.unit.constant(
-    `${name}_arguments`,
-    js`${rt(env, SIGNATURE, 'signature')}(${json((builtins[name] as { signature: string }).signature)})`,
-  )
+  const validate = env.unit.constant(`${name}_arguments`, js`${rt(env, SIGNATURE, 'signature')}(${json(builtinOf(name).signature)})`)
   const tests = checks.map(index => {
-    const param = params[index] as Parameter
-    const list = param.isArray ? LISTS[param.subtype as string] : undefined
+    const param = elementAt(params, index)
+    const list = param.isArray && param.subtype !== undefined ? LISTS[param.subtype] : undefined
     if (list !== undefined) return js`(${rt(env, PATHS, list)}(a${index}) || a${index} === undefined)`
-    const guard = (GUARDS[param.letters] as (name: Js) => Js)(js`a${index}`)
+    const guard = GUARDS[param.letters]?.(js`a${index}`)
+    if (guard === undefined) throw new Error(`$${name} has an argument that no test is for: ${param.letters}`)
     return param.letters === 'f' ? guard : js`(${guard} || a${index} === undefined)`
   })
   const callee = rt(env, module, name)

@@ -53,12 +53,11 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
       if (!env.options.open) return report(env, 'jsonata/call', `${name}(…) is not a call: write $${name}(…)`, node)
     }
   }
-  const operands = inOrder(quiet, [
+  const [callee, ...given] = inOrder(quiet, [
     () => compile(procedure, quiet),
     ...(first ? [() => first] : []),
     ...args.map(arg => () => compile(arg, quiet)),
   ])
-  const [callee, ...given] = operands as [Operand, ...Operand[]]
   const list = js`[${argumentList(given)}]`
   if (procedure.type === 'path' && procedure.steps[0].type === 'name') {
     const name = procedure.steps[0].value
@@ -129,11 +128,11 @@ const OTHERS = '_'
  * gains later would silently give undefined.
  */
 function checkTable([table, key]: Operand[], node: Node, env: Env): void {
-  const { values, bits } = key?.shape ?? {}
+  const keys = key?.shape
   const members = table?.shape?.closed && table.bits === OBJ ? table.shape.members : undefined
-  if (env.hasDefault || members === undefined || members.has(OTHERS) || values === undefined) return
-  if (((bits as number) & ~(STR | NULL | UNDEF)) !== 0) return
-  const missing = values.filter(word => !members.has(word))
+  if (env.hasDefault || members === undefined || members.has(OTHERS) || keys?.values === undefined) return
+  if ((keys.bits & ~(STR | NULL | UNDEF)) !== 0) return
+  const missing = keys.values.filter(word => !members.has(word))
   if (missing.length > 0) report(env, 'jsonata/table', `the table has no row for ${missing.join(', ')}`, node)
 }
 
@@ -152,14 +151,14 @@ function visible(env: Env): Js {
 function grown(node: FunctionNode, grow: NonNullable<Act['grow']>, env: Env): Operand {
   const [first, second] = node.arguments
   if (first && second) {
-    const [left, right] = inOrder(env, [() => compile(first, env), () => compile(second, env)]) as [Operand, Operand]
+    const [left, right] = inOrder(env, [() => compile(first, env), () => compile(second, env)])
     return value(js`${grow.append}(${joined([...grow.into, left.code, right.code], ', ')})`, ANY, { raw: true })
   }
   if (first?.type !== 'unary' || first.value !== '[') return NOTHING
   const [head, ...more] = first.expressions
   if (head === undefined) return NOTHING
   const rest: Node = { type: 'unary', value: '[', expressions: more }
-  const [left, right] = inOrder(env, [() => compile(head, env), () => compile(rest, env)]) as [Operand, Operand]
+  const [left, right] = inOrder(env, [() => compile(head, env), () => compile(rest, env)])
   const merge = checkedFunction('merge', FUNCTIONS, parametersOf('merge'), 1, [0], env)
   return value(js`${grow.merge}(${joined([...grow.into, left.code, right.code, merge], ', ')})`, OBJ | UNDEF)
 }

@@ -2,6 +2,7 @@
 
 import type { ArrayNode, NegationNode, Node, ObjectNode, Pair } from '../ast.js'
 import { compile, type Env, emit, inOrder, named, report, rt, value } from '../context.js'
+import { elementAt } from '../element.js'
 import { access, type Js, js, json } from '../js.js'
 import { noteArray, noteObject, objectCode, objectLiteral } from '../json-text.js'
 import { FUNCTIONS, OPERATORS, PATHS } from '../runtime.js'
@@ -25,10 +26,10 @@ function compileArray(node: ArrayNode, env: Env): Operand {
     env,
     items.map(item => () => compile(item, env)),
   )
-  const isLone = (index: number): boolean => isArray(items[index]) || ((operands[index] as Operand).bits & ARR) === 0
+  const isLone = (operand: Operand, index: number): boolean => isArray(items[index]) || (operand.bits & ARR) === 0
   const [first] = operands
-  const isStatic = operands.every((operand, index) => isLone(index) && (operand.bits & UNDEF) === 0)
-  const own = first && operands.length === 1 && !isLone(0) ? ownItems(first) : undefined
+  const isStatic = operands.every((operand, index) => isLone(operand, index) && (operand.bits & UNDEF) === 0)
+  const own = first && operands.length === 1 && !isLone(first, 0) ? ownItems(first) : undefined
   let code: Js
   let shape: Shape = { bits: ARR }
   if (isStatic) {
@@ -39,7 +40,8 @@ function compileArray(node: ArrayNode, env: Env): Operand {
     }
   } else if (first && own !== undefined) {
     code = own
-    shape = { bits: ARR, items: itemOf(first, own).shape as Shape }
+    const { shape: known } = itemOf(first, own)
+    shape = { bits: ARR, ...(known && { items: known }) }
   } else code = listOf(operands, isLone, env)
   const isClean = operands.every(operand => operand.clean)
   if (node.consarray) return value(js`${rt(env, PATHS, 'cons')}(${code})`, ARR, { clean: isClean })
@@ -49,15 +51,15 @@ function compileArray(node: ArrayNode, env: Env): Operand {
 }
 
 /** A named list of all items that exist. */
-function listOf(operands: readonly Operand[], isLone: (index: number) => boolean, env: Env): Js {
+function listOf(operands: readonly Operand[], isLone: (operand: Operand, index: number) => boolean, env: Env): Js {
   const list = env.unit.name('list')
-  const isSure = (operand: Operand, index: number): boolean => isLone(index) && (operand.bits & UNDEF) === 0
+  const isSure = (operand: Operand, index: number): boolean => isLone(operand, index) && (operand.bits & UNDEF) === 0
   const other = operands.findIndex((operand, index) => !isSure(operand, index))
   const lead = other < 0 ? operands.length : other
   emit(env, js`const ${list} = [${argumentList(operands.slice(0, lead))}]`)
   operands.forEach((operand, index) => {
     if (index < lead || isNothing(operand)) return
-    if (!isLone(index)) emit(env, js`${rt(env, PATHS, 'pushAll')}(${list}, ${ownItems(operand) ?? operand.code})`)
+    if (!isLone(operand, index)) emit(env, js`${rt(env, PATHS, 'pushAll')}(${list}, ${ownItems(operand) ?? operand.code})`)
     else if (isSure(operand, index)) emit(env, js`${list}.push(${operand.code})`)
     else {
       const item = named(env, operand)
@@ -69,8 +71,8 @@ function listOf(operands: readonly Operand[], isLone: (index: number) => boolean
 
 function compileObject(node: ObjectNode, env: Env): Operand {
   const pairs = inKeyOrder(node.lhs)
-  const keys = pairs.map(([key]) => (key.type === 'string' && !key.predicate ? key.value : undefined))
-  if (keys.some(key => key === undefined) || (env.ctx.bits & ARR && pairs.length === 0)) return compileGroup(pairs, env.ctx, env)
+  const keys = pairs.flatMap(([key]) => (key.type === 'string' && !key.predicate ? [key.value] : []))
+  if (keys.length < pairs.length || (env.ctx.bits & ARR && pairs.length === 0)) return compileGroup(pairs, env.ctx, env)
   const twice = keys.find((key, index) => keys.indexOf(key) !== index)
   const forbidden = keys.find(key => key === '_jsonata_lambda' || key === '_jsonata_function')
   if (twice !== undefined || forbidden !== undefined) {
@@ -79,7 +81,7 @@ function compileObject(node: ObjectNode, env: Env): Operand {
   }
   let ctx = env.ctx
   if (ctx.bits & ARR) ctx = named(env, value(js`${rt(env, PATHS, 'groupContext')}(${ctx.code})`, ANY))
-  return objectOf(env, pairs, keys as string[], { ...env, ctx })
+  return objectOf(env, pairs, keys, { ...env, ctx })
 }
 
 /** Keys that look like array indices come first in an object, so their values are evaluated first. */
@@ -105,7 +107,7 @@ function objectOf(env: Env, pairs: Pair[], keys: string[], inner: Env): Operand 
   )
   const members = new Map<string, Shape>()
   operands.forEach(({ shape, bits, clean }, index) => {
-    members.set(keys[index] as string, { ...shape, bits, ...(clean && { clean }) })
+    members.set(elementAt(keys, index), { ...shape, bits, ...(clean && { clean }) })
   })
   const known: Partial<Operand> = { clean: operands.every(operand => operand.clean), shape: { bits: OBJ, members, closed: true } }
   const isWhole = operands.every(operand => (operand.bits & UNDEF) === 0) || (env.isOutput === true && env.options.isSerialised === true)
@@ -114,15 +116,14 @@ function objectOf(env: Env, pairs: Pair[], keys: string[], inner: Env): Operand 
     if (env.isOutput) noteObject(object, keys, operands)
     return object
   }
-  let lead = 0
-  while (lead < operands.length && ((operands[lead] as Operand).bits & UNDEF) === 0) lead++
+  const lead = operands.findIndex(operand => (operand.bits & UNDEF) !== 0)
   const name = env.unit.name('object')
   emit(env, js`const ${name} = ${objectCode(keys, operands.slice(0, lead))}`)
   // The values must be evaluated in order, so they get names here.
   const rest = operands.slice(lead).map(operand => (isNothing(operand) ? operand : named(env, operand)))
   rest.forEach((operand, offset) => {
     if (isNothing(operand)) return
-    const key = keys[lead + offset] as string
+    const key = elementAt(keys, lead + offset)
     const set =
       key === '__proto__'
         ? js`${rt(env, FUNCTIONS, 'setKey')}(${name}, ${json(key)}, ${operand.code})`

@@ -27,9 +27,10 @@ export function loop(name: string, args: Node[], { isTail, ...env }: Env, first:
     // The start value must not be a function; only a call with checked arguments would report that.
     const types = ['variable', 'lambda', 'partial', 'apply', 'transform', 'regex', 'function', 'block']
     if (initial !== undefined && types.includes(initial.type) && env.options.open) return undefined
-    if (params.length < 2 || params.length > 4) return undefined
+    const [sum, item, ...others] = params
+    if (sum === undefined || item === undefined || others.length > 2) return undefined
     const operand = named(env, first ?? compileAt(args, 0, quiet), 'items')
-    return reduceLoop(body, params, operand, initial ? named(env, compile(initial, quiet), 'start') : undefined, env)
+    return reduceLoop(body, [sum, item, ...others], operand, initial ? named(env, compile(initial, quiet), 'start') : undefined, env)
   }
   if (params.length > 3) return undefined
   const given = first ?? compileAt(args, 0, quiet)
@@ -42,9 +43,10 @@ export function loop(name: string, args: Node[], { isTail, ...env }: Env, first:
 
 /** `$map` and `$filter`. They treat an empty list like undefined, and so does the user of their collapsed results. */
 function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand, env: Env): Operand {
+  const [param] = params
   // A lambda with an index or list parameter needs the whole list.
   const isSearch = !isMap && params.length === 1 && loopOf(whole) === undefined
-  const given = isSearch ? searched(whole, node, params[0] as string, env) : whole
+  const given = isSearch && param !== undefined ? searched(whole, node, param, env) : whole
   const list = env.unit.name(isMap ? 'mapped' : 'kept')
   // A lambda with an index parameter needs the index in its own list.
   const open = params.length < 2 ? openLoop(given, node) : undefined
@@ -55,11 +57,11 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand,
   if (open) {
     made = open.made
     out = fusedEnv(open, js`const ${list} = []`, env)
-    item = named(out, open.item, params[0] ?? 'item')
+    item = named(out, open.item, param ?? 'item')
   } else {
     made = emit(env, js`const ${list} = []`)
     out = branch(env, new Lines())
-    item = itemOf(given, env.unit.name(params[0] ?? 'item'))
+    item = itemOf(given, env.unit.name(param ?? 'item'))
     const { items, index } = emitLoop(env.out, listCode(given, env.unit), item.code, out.out, env.unit, env.position)
     const all: Operand = { code: items, bits: ARR, stable: true }
     others = [indexOf(index), given.bits === ARR ? { ...given, ...all, raw: false } : all]

@@ -124,8 +124,7 @@ export function compileTail(node: ThunkNode, env: Env): Operand {
   }
   const quiet: Env = { ...env, isOutput: false }
   delete quiet.mayTailCall
-  const operands = inOrder(quiet, [() => compile(procedure, quiet), ...call.arguments.map(arg => () => compile(arg, quiet))])
-  const [callee, ...given] = operands as [Operand, ...Operand[]]
+  const [callee, ...given] = inOrder(quiet, [() => compile(procedure, quiet), ...call.arguments.map(arg => () => compile(arg, quiet))])
   if (env.tailCalls) {
     env.tailCalls.found = true
     env.tailCalls.isRaw = true

@@ -60,8 +60,7 @@ export function walkNames(
   let named = 0
   // The names that are known here: of a list, those of its items.
   let known = operand.shape
-  for (let index = 0; index < run.length; index++) {
-    const step = run[index] as string | number
+  for (const [index, step] of run.entries()) {
     if (typeof step === 'number') {
       current = itemAt(current, step, temporaries, env)
       known = current.shape
@@ -93,19 +92,19 @@ export function walkNames(
 /** Names from a list whose shape is fully known: there is no array on the path, so the run time is not needed. */
 function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly Node[], env: Env): Cursor | undefined {
   const each = (operand.bits & ARR) !== 0 ? eachOf(operand) : undefined
-  if (each === undefined || run.some(step => typeof step === 'number')) return undefined
-  const steps: Operand[] = [itemOf(operand, js`item`)]
-  for (const step of run) {
-    const current = steps.at(-1) as Operand
+  const names = run.filter(step => typeof step === 'string')
+  if (each === undefined || names.length < run.length) return undefined
+  const reads: { shape: Shape | undefined; name: string }[] = []
+  let current = itemOf(operand, js`item`)
+  for (const name of names) {
     if ((current.bits & ARR) !== 0) return undefined
-    steps.push(read(current, String(step), env))
+    reads.push({ shape: current.shape, name })
+    current = read(current, name, env)
   }
-  if (((steps.at(-1) as Operand).bits & (ARR | FUN)) !== 0) return undefined
-  run.forEach((step, index) => {
-    checkKnown((steps[index] as Operand).shape, String(step), nodes[index], env)
-  })
+  if ((current.bits & (ARR | FUN)) !== 0) return undefined
+  for (const [index, { shape, name }] of reads.entries()) checkKnown(shape, name, nodes[index], env)
   const { list, found, loop } = gather(operand, undefined, env, inner =>
-    run.reduce<Operand>((current, step) => read(current, String(step), inner), inner.ctx),
+    names.reduce<Operand>((current, name) => read(current, name, inner), inner.ctx),
   )
   const clean = found.clean === true
   return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean, shape: listShape(found) }, loop), isList: true }

@@ -13,7 +13,7 @@ export function compileBinary(node: BinaryNode, env: Env): Operand {
   const operator = node.value
   if (operator === 'and' || operator === 'or') return compileLogic(node, operator, env)
   const inner = { ...env, isOutput: false }
-  const [left, right] = inOrder(inner, [() => compile(node.lhs, inner), () => compile(node.rhs, inner)]) as [Operand, Operand]
+  const [left, right] = inOrder(inner, [() => compile(node.lhs, inner), () => compile(node.rhs, inner)])
   switch (operator) {
     case '+':
     case '-':

@@ -11,11 +11,17 @@ import { Lines } from '../unit.js'
 import { bodyOf, indexOf, iteration } from './lambda-body.js'
 import { findVariable } from './variable.js'
 
-export function reduceLoop(node: Node, params: string[], operand: Operand, start: Operand | undefined, outer: Env): Operand {
+export function reduceLoop(
+  node: Node,
+  params: [string, string, ...string[]],
+  operand: Operand,
+  start: Operand | undefined,
+  outer: Env,
+): Operand {
   const isTrusted = [...TRUSTED].every(name => findVariable(name, outer) === undefined && !outer.options.globals?.has(name))
   const readsOf = (name: string, index: number): ReadonlySet<string> | undefined =>
     findVariable(name, outer) === undefined ? outer.options.readsOf?.(name, index) : undefined
-  const growths = isTrusted ? growthsOf(node, params[0] as string, readsOf) : undefined
+  const growths = isTrusted ? growthsOf(node, params[0], readsOf) : undefined
   const env = growths ? { ...outer, acts: actsIn(growths, outer) } : outer
   const result = env.unit.name('sum')
   const mayMiss = (operand.bits & UNDEF) !== 0
@@ -32,10 +38,10 @@ export function reduceLoop(node: Node, params: string[], operand: Operand, start
   const index = env.unit.name('i')
   emit(inner, js`for (let ${index} = ${from}; ${index} < ${list.code}.length; ${index}++) {`)
   const out = new Lines()
-  const item = itemOf(operand, env.unit.name(params[1] as string))
+  const item = itemOf(operand, env.unit.name(params[1]))
   out.add(js`const ${item.code} = ${list.code}[${index}]`, env.position)
   // The accumulator changes at each iteration, but a closure made in this one must keep seeing its value.
-  const sum = env.unit.name(params[0] as string)
+  const sum = env.unit.name(params[0])
   out.add(js`const ${sum} = ${result}`, env.position)
   const bodyEnv = iteration(
     node,

@@ -168,8 +168,8 @@ export const chat: Table = {
       for (const name of ['thinking_blocks', 'annotations']) {
         if (!Array.isArray(delta[name])) continue
         const known = list(delta[name]).every(({ index }) => typeof index === 'number') ? list(message[name]).slice() : []
-        list(delta[name]).forEach(({ index, ...item }, place) => {
-          known[(index as number | undefined) ?? place] = item
+        list(delta[name]).forEach(({ index, ...item }, position) => {
+          known[(index as number | undefined) ?? position] = item
         })
         message[name] = known
       }

@@ -187,7 +187,7 @@ export const responses: Table = {
       const type = string(event.type).replace(/^response\./, '')
       const fault = (text: string): void => void found.push(`${at}: ${type} ${text}`)
       if (event.sequence_number !== at) fault(`has the sequence number ${event.sequence_number}`)
-      if (at < 2 ? type !== ['created', 'in_progress'][at] : type === 'created' || type === 'in_progress') fault('is out of place')
+      if (at < 2 ? type !== ['created', 'in_progress'][at] : type === 'created' || type === 'in_progress') fault('is out of order')
       const { output_index: index } = event
       const part = `${index} ${event.content_index ?? ''} ${event.summary_index ?? ''}`
       if (END.includes(string(event.type))) {
