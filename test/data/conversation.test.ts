@@ -63,6 +63,16 @@ describe('a half of a dialect', () => {
     })
   }
 
+  test('lacks only members of a request', () => {
+    const { ask } = words.$defs as unknown as { ask: { properties: object } }
+    const lacking = parts.filter(({ data }) => data.lacks !== undefined)
+    expect(lacking.length).toBeGreaterThan(3)
+    const unknown = lacking.flatMap(({ name, data }) =>
+      Object.keys(data.lacks ?? {}).flatMap(member => (member in ask.properties ? [] : [`${name}: ${member}`])),
+    )
+    expect(unknown).toEqual([])
+  })
+
   /** What clients ask for, by their half; a half of another name has no request here and fails. */
   const ASKED: Record<string, { thinking: unknown[][]; form: unknown[] }> = {
     'chat/client/common': {
