@@ -14,15 +14,10 @@ import { rootsOf } from './overlay.js'
  */
 export function projectOf(folder: string): Project {
   const { own, isOurs } = rootsOf(folder)
-  if (!isOurs) return builtIn(own === undefined ? [] : [own])
-  const project = readProject([HOME])
-  dropRest(project)
-  return project
+  return isOurs ? dropRest(readProject([HOME])) : builtIn(own === undefined ? [] : [own])
 }
 
 /** The compiled built-in data, of which a file is read only when something needs it, and other folders over it. */
 export function builtIn(over: readonly string[] = []): Project {
-  const project = readProject(over, restoreProject(readBase(GENERATED).project, HOME))
-  dropRest(project)
-  return project
+  return dropRest(readProject(over, restoreProject(readBase(GENERATED).project, HOME)))
 }

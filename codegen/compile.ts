@@ -15,8 +15,7 @@ const SLUICE = fileURLToPath(new URL('..', import.meta.url))
 
 /** Compiles the data of some roots, over a base if there is one. Throws a DataError with every finding if something is wrong. */
 export function compile(roots: readonly string[], placement: Placement, base?: Project): Printed {
-  const project = readProject(roots, base)
-  dropRest(project)
+  const project = dropRest(readProject(roots, base))
   checkProject(project)
   const compiled = compileProject(project, placement)
   return printProject(compiled)

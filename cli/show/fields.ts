@@ -4,9 +4,7 @@ import { type Field, ledgerOf } from '../../codegen/check/ledger.js'
 import { type ComposedPair, composedPair, composedPairs, composeLedger } from '../../codegen/compile/composed.js'
 import { DataError } from '../../codegen/read/findings.js'
 import { libraryOf } from '../../codegen/read/functions.js'
-import { membersOfEngine } from '../../codegen/read/members-of-engine.js'
-import type { Entry, MappingData, Project } from '../../codegen/read/project.js'
-import { schemaId } from '../../codegen/read/schemas.js'
+import type { Project } from '../../codegen/read/project.js'
 import { useOneOf } from '../../codegen/read/suggest.js'
 import { type CommandResult, count, UsageError } from '../output.js'
 import { folderOf } from '../overlay.js'
@@ -32,34 +30,22 @@ export async function showFields(folder: string, client: string, upstream: strin
       .map(name => name.split('-to-')[1] as string)
     throw new UsageError(`${client} is not translated to ${upstream}${others.length > 0 ? `, but to: ${others.join(', ')}` : ''}.`)
   }
-  const fields = fieldsOf(mapping, project)
+  const fields = ledgerOf(mapping, project)
   return { json: { pair, fields }, text: textOf(pair, fields), findings: [] }
 }
 
 /** The ledger of a pair, by its name; nothing where there is no such pair. */
 export function fieldsOfPair(project: Project, pair: string): readonly Field[] {
   const mapping = project.mappings.get(pair)
-  if (mapping) return fieldsOf(mapping, project)
+  if (mapping) return ledgerOf(mapping, project)
   const composed = composedPair(project, ...(pair.split('-to-') as [string, string]))
   return composed ? composedLedger(composed, project).fields : []
-}
-
-function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
-  const client = mapping.name.split('-to-')[0] as string
-  return ledgerOf(
-    mapping,
-    project.schemas,
-    schemaId(client, 'request'),
-    libraryOf(mapping, project),
-    membersOfEngine(project, client),
-    project.formats.get(client)?.data.normalise,
-  )
 }
 
 /** The ledger of a pair that is put together, with the half at which a field is lost, and what more is lost behind the first. */
 function composedLedger({ first, second }: ComposedPair, project: Project): { fields: Field[]; behind: readonly Field[] } {
   const library = libraryOf(first, project)
-  const { fields, behind } = composeLedger({ first, second }, fieldsOf(first, project), fieldsOf(second, project), library)
+  const { fields, behind } = composeLedger({ first, second }, ledgerOf(first, project), ledgerOf(second, project), library)
   const named = fields.map(({ half, ...field }): Field => {
     if (half === undefined) return field
     const at = (why: string): string => `at ${half}: ${why}`

@@ -6,9 +6,10 @@
 import { children, type Node, some } from '../jsonata/ast.js'
 import { fusionOf } from '../jsonata/fusion.js'
 import type { Finding } from '../read/findings.js'
-import { Functions, type Library, treeOf } from '../read/functions.js'
-import type { Entry, FieldRule, MappingData } from '../read/project.js'
-import { resolveReference, type Schema, type SchemaSet, snakeOf, type Union } from '../read/schemas.js'
+import { Functions, type Library, libraryOf, treeOf } from '../read/functions.js'
+import { membersOfEngine } from '../read/members-of-engine.js'
+import { type Entry, type FieldRule, type MappingData, type Project, sidesOf } from '../read/project.js'
+import { resolveReference, type Schema, type SchemaSet, schemaId, snakeOf, type Union } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 
 export interface Field {
@@ -38,18 +39,15 @@ export interface Case {
 }
 
 /**
- * The verdict of every field of a source schema, except those that the engine itself reads. `normalised`: the fields that
- * the format brings into one form before a mapping sees them; of two spellings of a name it sees the one in camel case.
+ * The verdict of every field of a mapping's requests, except those that the engine itself reads. A mapping sees fields in the
+ * one form of the format's `normalise`; of two spellings of a name it sees the one in camel case. `library`: the functions
+ * that it sees.
  */
-export function ledgerOf(
-  mapping: Entry<MappingData>,
-  set: SchemaSet,
-  schemaId: string,
-  library: Library,
-  ofEngine: ReadonlySet<string>,
-  normalised: readonly string[] = [],
-): Field[] {
+export function ledgerOf(mapping: Entry<MappingData>, project: Project, library = libraryOf(mapping, project)): Field[] {
   const { data } = mapping
+  const { from } = sidesOf(mapping.name)
+  const normalised = project.formats.get(from)?.data.normalise ?? []
+  const ofEngine = membersOfEngine(project, from)
   const names = namesRead(data, library)
   const dropped = data.fields.dropped
   const refused = data.fields.refused
@@ -108,7 +106,7 @@ export function ledgerOf(
       if (node.members.some(member => names.has(member.name))) visit(node.members, isListed)
     }
   }
-  visit(fieldsOf(set, schemaId).filter(node => !ofEngine.has(node.name)))
+  visit(fieldsOf(project.schemas, schemaId(from, 'request')).filter(node => !ofEngine.has(node.name)))
   return fields
 }
 

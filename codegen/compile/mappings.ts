@@ -88,11 +88,9 @@ function checkWritten(mapping: Entry<MappingData>, library: Library, project: Pr
 function checkedLedger(mapping: Entry<MappingData>, library: Library, isSound: boolean, project: Project): readonly Field[] {
   const { schemas, findings } = project
   const { from } = sidesOf(mapping.name)
-  const request = schemaId(from, 'request')
-  const normalised = project.formats.get(from)?.data.normalise
-  const fields = ledgerOf(mapping, schemas, request, library, membersOfEngine(project, from), normalised)
+  const fields = ledgerOf(mapping, project, library)
   if (isSound) checkLedger(mapping, fields, findings)
-  checkRows(mapping, fieldsOf(schemas, request), findings)
+  checkRows(mapping, fieldsOf(schemas, schemaId(from, 'request')), findings)
   return fields
 }
 
