@@ -235,7 +235,7 @@ function readDialects(project: Project, folder: string): void {
     // Replacing a dialect replaces its schemas, too.
     const isReplaced = existsSync(formatPath) && /^replaces: *true/m.test(readFileSync(formatPath, 'utf8'))
     for (const file of listInside(join(folder, dialect))) {
-      if (isHalf(file)) readHalf(project, join(folder, dialect, file), dialect, file, isReplaced)
+      if (isHalf(file)) readHalf(project, join(folder, dialect, file), dialect, file)
       if (!file.endsWith('.yaml')) continue
       if (!isName(project, dialect, /^[a-z][a-z0-9_]*$/, 'dialect', join(folder, dialect, file))) continue
       if (file === 'format.yaml') project.dialects.add(dialect)
@@ -260,18 +260,16 @@ function readDialects(project: Project, folder: string): void {
   for (const { name } of own) takeSchemas(project, name, [])
 }
 
-/** The parts of a half of a dialect. One that a lower root has is complete: its mappings are made of it. */
-function readHalf(project: Project, folder: string, dialect: string, half: Half, isReplaced: boolean): void {
-  const lower = new Set(project.formats.has(dialect) && !isReplaced ? project.parts.keys() : [])
-  if (isReplaced) for (const name of [...project.parts.keys()]) if (name.startsWith(halfName(dialect, half))) project.parts.delete(name)
+/** The parts of a half of a dialect. A half that a lower root has stays as it is: mappings there are made of it. */
+function readHalf(project: Project, folder: string, dialect: string, half: Half): void {
+  const isKnown = [...project.parts.keys()].some(name => name.startsWith(halfName(dialect, half)))
   for (const file of listInside(folder)) {
     const path = join(folder, file)
     const name = basename(file, '.yaml')
     if (!file.endsWith('.yaml') || !isName(project, name, PART, 'file of a half', path)) continue
-    if ([...lower].some(known => known.startsWith(halfName(dialect, half)))) {
-      const document = only(project, path)
-      if (document) exists(project, document, [], `the half ${dialect}/${half}`)
-    } else addPart(project, halfName(dialect, half, name), path)
+    const document = isKnown ? only(project, path) : undefined
+    if (document) exists(project, document, [], `the half ${dialect}/${half}`)
+    else if (!isKnown) addPart(project, halfName(dialect, half, name), path)
   }
 }
 
@@ -428,19 +426,16 @@ function wholeMapping(project: Project, name: string, own: MappingData, document
  * a dialect with `via`: its requests go through another dialect.
  */
 function addPairs(project: Project): void {
-  const isDirect = (name: string): boolean => project.formats.has(name) && project.formats.get(name)?.data.via === undefined
-  const having = (half: Half): string[] => {
-    const dialects = [...project.parts.keys()].filter(isOfHalf).map(part => part.split('/'))
-    return [...new Set(dialects.flatMap(([dialect = '', of]) => (of === half && isDirect(dialect) ? [dialect] : [])))]
+  const halves = [...project.parts.keys()].filter(isOfHalf).map(part => part.split('/'))
+  const having = (half: Half): Entry<FormatData>[] => {
+    const dialects = new Set(halves.flatMap(([dialect = '', of]) => (of === half ? [dialect] : [])))
+    return [...dialects].flatMap(dialect => project.formats.get(dialect) ?? []).filter(({ data }) => data.via === undefined)
   }
-  for (const from of having('client'))
-    for (const to of having('provider')) {
-      const name = `${from}-to-${to}`
-      if (from === to || project.mappings.has(name)) continue
-      const [client, provider] = [from, to].map(dialect => project.formats.get(dialect) as Entry<FormatData>) as [
-        Entry<FormatData>,
-        Entry<FormatData>,
-      ]
+  const providers = having('provider')
+  for (const client of having('client'))
+    for (const provider of providers) {
+      const name = `${client.name}-to-${provider.name}`
+      if (client === provider || project.mappings.has(name)) continue
       // Findings are in the file of the newer dialect.
       const { document } = project.settled.has(client.document) ? provider : client
       const title = `${client.data.title} clients on ${provider.data.title} providers`

@@ -1,7 +1,7 @@
 // Dialects that are made of halves: a new one is a folder, and nothing remains of one that is taken away.
 
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { checkProject } from '../../codegen/check/references.js'
@@ -10,7 +10,7 @@ import { readProject } from '../../codegen/read/project.js'
 import type { Mapping, Plan } from '../../engine/plan.js'
 import { blocksOf } from '../docs-page.js'
 import { CONTEXT } from '../fixtures.js'
-import { type Finding, fixture, root, temporary } from './fixture.js'
+import { type Finding, fixture, root } from './fixture.js'
 
 const { compileOverlay } = (await import(pathToFileURL(join(root, 'dist/codegen/overlay.js')).href)) as typeof OverlayModule
 const home = { root, generated: join(root, 'generated') }
@@ -21,13 +21,14 @@ const NO_CACHE = { get: () => undefined, set: () => undefined }
 const page = blocksOf(readFileSync(join(root, 'docs/howto/dialect.md'), 'utf8'))
 const files = Object.fromEntries(page.flatMap(({ path, text }) => (path === undefined ? [] : [[path, text]])))
 
+function written(texts: Iterable<readonly [path: string, text: string]>): string {
+  const data = fixture('empty')
+  for (const [path, text] of texts) data.write(path, text)
+  return data.folder
+}
+
 function overlay(changed: Record<string, string> = {}): string {
-  const folder = temporary()
-  for (const [path, text] of Object.entries({ ...files, ...changed })) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true })
-    writeFileSync(join(folder, path), text)
-  }
-  return folder
+  return written(Object.entries({ ...files, ...changed }))
 }
 
 /** What is found about the dialect with other files. */
@@ -46,11 +47,7 @@ function findings(changed: Record<string, string>): Partial<Finding>[] {
 
 let plan: Plan
 beforeAll(async () => {
-  const folder = temporary()
-  for (const [path, text] of compileOverlay(home, overlay(), NO_CACHE)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true })
-    writeFileSync(join(folder, path), text)
-  }
+  const folder = written(compileOverlay(home, overlay(), NO_CACHE))
   plan = ((await import(pathToFileURL(join(folder, 'plan.js')).href)) as { plan: Plan }).plan
 })
 
@@ -146,6 +143,13 @@ describe('a half that is wrong', () => {
     expect(findings({ 'schemas/chat/client/more.yaml': "functions: { more: 'function($x) { $x }' }\n" })).toMatchObject([
       { place: 'schemas/chat/client/more.yaml:1:1', rule: 'overlay/exists' },
     ])
+    // Built-in mappings are made of it, whatever becomes of the dialect's format.
+    const format = `${readFileSync(join(root, 'schemas/ollama/format.yaml'), 'utf8')}\nreplaces: true\n`
+    const more = {
+      'schemas/ollama/format.yaml': format,
+      'schemas/ollama/client/request.yaml': "functions: { more: 'function($x) { $x }' }\n",
+    }
+    expect(findings(more)).toMatchObject([{ place: 'schemas/ollama/client/request.yaml:1:1', rule: 'overlay/exists' }])
   })
 })
 

@@ -138,8 +138,8 @@ test('a replaced format has the expressions of its replacement', async () => {
   const usage = /^usage: .*(\n {2}.*)*/m
   expect(format).toMatch(usage)
   const files: Files = {}
-  for (const name of readdirSync(join(root, 'schemas/chat'), { recursive: true, encoding: 'utf8' }))
-    if (name.endsWith('.yaml')) files[`schemas/chat/${name}`] = read(`schemas/chat/${name}`)
+  for (const name of readdirSync(join(root, 'schemas/chat')).filter(file => file.endsWith('.yaml')))
+    files[`schemas/chat/${name}`] = read(`schemas/chat/${name}`)
   files['schemas/chat/format.yaml'] = `${format.replace(usage, 'usage: \'{ "input": 77 }\'')}\nreplaces: true\n`
   const cache = memory()
   const plan = await importAll(compileOverlay(home, overlay(files), cache))
