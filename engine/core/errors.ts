@@ -16,7 +16,7 @@ export interface ErrorMore {
   headers?: Record<string, string>
   /** Details for the log only. */
   cause?: unknown
-  /** What a refusal is for, if its kind does not say it: a meter of limits, or `budget`. For metrics only. */
+  /** What a refusal is for, if its kind does not say it: a meter of limits, or `budget`. For metrics and the log. */
   reason?: string
   /** The request is too long for the model. */
   isTooLong?: boolean

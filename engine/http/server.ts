@@ -246,9 +246,15 @@ function end(exchange: HttpExchange, thrown: unknown): void {
     kind: error.kind,
     message: error.message,
     ...(error.cause !== undefined && { cause: describeCause(error.cause) }),
-    reason: error.more.reason ?? (error.more.param === undefined ? undefined : error.more.param === 'model' ? 'model' : 'parameter'),
+    reason: reasonOf(error.more),
   }
   exchange.endWith(error)
+}
+
+/** What a refusal is for, if its kind does not say it. */
+function reasonOf({ reason, param }: GatewayError['more']): string | undefined {
+  if (reason !== undefined || param === undefined) return reason
+  return param === 'model' ? 'model' : 'parameter'
 }
 
 function otherMethod(other: OtherMethods, exchange: Exchange): GatewayError {
