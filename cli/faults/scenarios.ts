@@ -7,7 +7,7 @@ import { withDefaults } from '../../codegen/read/spec.js'
 import type { FaultData, FaultFault } from '../../schemas/config/types.js'
 import { readYaml } from '../simulator/grammar.js'
 import type { FilledScript, Script } from '../simulator/script.js'
-import { specOf, specsOf } from '../specs.js'
+import { specOf } from '../specs.js'
 
 /** An upstream's action for one request, beyond a simulator script, and the expected result. */
 export type Fault = Script & Omit<FaultFault, keyof FilledScript | 'json' | 'stream'>
@@ -28,7 +28,7 @@ export type Scenario = Pick<FaultData, 'name' | 'title'> &
 export function readScenarios(home: string): Scenario[] {
   const folder = join(home, 'simulator', 'faults')
   const files = readdirSync(folder).filter(name => name.endsWith('.yaml'))
-  return files.sort().flatMap(name => readYaml(join(folder, name), specsOf('fault'), 'fault') as Scenario[])
+  return files.sort().flatMap(name => readYaml(join(folder, name), 'fault') as Scenario[])
 }
 
 /** A fault for a whole answer, or for a stream. */

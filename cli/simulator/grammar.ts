@@ -15,22 +15,16 @@ export type Scene = Omit<SimulatorScenarioData, 'answers'> & { answers: Script |
 
 /** A file of `simulator/`, with the defaults of its spec. */
 export function dialectFile(path: string): SimulatorData {
-  return withDefaults(specOf('simulator'), readYaml(path, specsOf('simulator'), 'simulator')[0]) as SimulatorData
+  return withDefaults(specOf('simulator'), readYaml(path, 'simulator')[0]) as SimulatorData
 }
 
 export function sceneFile(path: string): Scene[] {
-  return readYaml(path, specsOf('simulator_scenario'), 'simulator_scenario') as Scene[]
+  return readYaml(path, 'simulator_scenario') as Scene[]
 }
-
-let script: SpecSchema | undefined
 
 /** The spec of a script alone. */
 function scriptSpec(): SpecSchema {
-  if (script === undefined) {
-    const { $defs } = specOf('simulator_scenario') as { $defs: { script: SpecSchema } }
-    script = $defs.script
-  }
-  return script
+  return (specOf('simulator_scenario') as { $defs: { script: SpecSchema } }).$defs.script
 }
 
 /** A script with the defaults of its spec. */
@@ -38,6 +32,7 @@ export function filledScript(given: Script): FilledScript {
   return withDefaults(scriptSpec(), given) as FilledScript
 }
 
+const NONE: ReadonlyMap<string, Schema> = new Map()
 let scripts: ReadonlyMap<string, Schema> | undefined
 
 /** Checks a script from a program by the spec of written ones. */
@@ -45,18 +40,18 @@ export function checkScript(given: Script, name: string): void {
   // A program may give bytes.
   const { raw: _, ...rest } = given
   scripts ??= new Map([['script', scriptSpec() as Schema]])
-  checked(`scenario ${name}`, JSON.stringify(rest), scripts, 'script')
+  checked(`scenario ${name}`, JSON.stringify(rest), 'script', scripts)
 }
 
-/** The documents of a file; all its errors are thrown as one. */
-export function readYaml(path: string, specs?: ReadonlyMap<string, Schema>, name?: string): unknown[] {
-  return checked(path, readFileSync(path, 'utf8'), specs, name)
+/** The documents of a file, checked by the spec of a kind if one is named; all its errors are thrown as one. */
+export function readYaml(path: string, kind?: string): unknown[] {
+  return checked(path, readFileSync(path, 'utf8'), kind)
 }
 
-function checked(file: string, written: string, configSchemas?: ReadonlyMap<string, Schema>, name = ''): unknown[] {
+function checked(file: string, written: string, kind?: string, configSchemas = kind === undefined ? NONE : specsOf(kind)): unknown[] {
   const findings: Finding[] = []
   const documents = parseYaml(file, written, findings)
-  if (configSchemas !== undefined) for (const document of documents) checkGrammar({ configSchemas, findings }, name, document)
+  if (kind !== undefined) for (const document of documents) checkGrammar({ configSchemas, findings }, kind, document)
   if (findings.length > 0) throw new DataError(findings)
   return documents.map(({ value }) => value)
 }
