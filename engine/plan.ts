@@ -372,8 +372,6 @@ export interface Reducer {
 export interface Mapping {
   from: string
   to: string
-  /** The dialect in between, if the pair is composed of two others. */
-  via?: string
   carry?(body: Body, ctx: Context): Json
   /** Undefined if the provider's requests have no body. */
   request?(body: Body, ctx: Context, carry: Json): Json
@@ -388,8 +386,6 @@ export interface Mapping {
   stream?: Reducer
   /** URLs that the engine fetches before `request` runs. */
   fetch?(body: Body, ctx: Context): Json
-  /** URLs that the engine fetches after those: the ones of the second of two mappings. */
-  fetchMore?(body: Body, ctx: Context): Json
   /** Source fields of this request that the provider does not see, or sees changed. `sent` is the result of `request`. */
   dropped?(body: Body, ctx: Context, sent?: Json): string[]
   /** The first source field of this request that cannot be served. */
@@ -398,18 +394,6 @@ export interface Mapping {
   judges: readonly string[]
   /** It passes on members that no schema names. */
   passesRest?: boolean
-}
-
-/** A pair without a mapping of its own: the dialect through which two other mappings compose it. */
-export interface Composition {
-  from: string
-  via: string
-  to: string
-  /**
-   * For members of the intermediate request: the client's fields that they come from. A member that is not listed has an
-   * unknown origin.
-   */
-  members: Readonly<Record<string, readonly string[]>>
 }
 
 export interface Limits {
@@ -706,8 +690,6 @@ export interface Plan {
   releases?: readonly CatalogueRelease[]
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
-  /** Pairs composed of two of these, by the same names; undefined: none. */
-  composed?: Readonly<Record<string, Mapping>>
   /** Checks the gateway's configuration against its schema, and fills in the defaults. */
   validateGateway: Validate
 }

@@ -1,6 +1,7 @@
 // Interprets a mapping as docs/data-language.md defines it, without the compiler: expressions run in JSONata's interpreter,
 // and the reducer, the field ledger and `$was` are implemented as plainly as the page describes them.
 
+import { seesAsk } from '../../codegen/read/functions.js'
 import { jsonScan } from '../../engine/jsonata/json.js'
 import type { Context } from '../../engine/plan.js'
 import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
@@ -142,13 +143,15 @@ export function interpret(
     steps(data.stream?.steps ?? [], ['stream', 'steps'], kind === 'done' ? undefined : kind, runOf(input, state, ctx, carry, out))
   }
 
+  const withAsk = (when: string, body: unknown, variables: Values): Values =>
+    seesAsk(when) ? { ...variables, ask: evaluate('$read_ask($, $ctx)', body, variables) } : variables
   const used = (kind: 'dropped' | 'refused', body: unknown, variables: Values): [string, string, string?][] =>
     Object.entries(data.fields?.[kind] ?? {})
       .filter(([path, rule]) =>
         typeof rule === 'object' && rule.sent !== undefined
           ? isLost(body, path, variables.sent, rule.sent)
           : typeof rule === 'object' && rule.when !== undefined
-            ? holds(rule.when, body, variables)
+            ? (!seesAsk(rule.when) || isUsed(body, path.split('.'))) && holds(rule.when, body, withAsk(rule.when, body, variables))
             : isUsed(body, path.split('.')),
       )
       .map(([path, rule]) => [path, ...(typeof rule === 'string' ? [rule] : ([rule.why, rule.when] as const))] as [string, string, string?])
@@ -169,7 +172,7 @@ export function interpret(
         first && {
           param: first[0],
           why: first[1],
-          ...(first[2] && { named: JSON.parse(JSON.stringify(evaluate(first[2], body, { ctx }))) }),
+          ...(first[2] && { named: JSON.parse(JSON.stringify(evaluate(first[2], body, withAsk(first[2], body, { ctx })))) }),
         }
       )
     },

@@ -1,7 +1,6 @@
 // `sluice try`: runs a mapping on one request, answer or stream, and shows input and result.
 
 import { join } from 'node:path'
-import { composedPair, composedPairs } from '../../codegen/compile/composed.js'
 import { newAjv } from '../../codegen/read/ajv.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import { libraryOf } from '../../codegen/read/functions.js'
@@ -10,7 +9,6 @@ import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import { nearest } from '../../codegen/read/suggest.js'
 import type { Context, Mapping } from '../../engine/plan.js'
-import { mappingOf } from '../../engine/snapshot/compose.js'
 import { type CommandResult, UsageError } from '../output.js'
 import { folderOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
@@ -38,15 +36,15 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const [client = '', upstream = ''] = pair.split('-to-')
-  if (!project.mappings.has(pair) && composedPair(project, client, upstream) === undefined) {
-    const pairs = [...project.mappings.keys(), ...composedPairs(project).map(({ name }) => name)]
+  if (!project.mappings.has(pair)) {
+    const pairs = [...project.mappings.keys()]
     const akin = pairs.filter(name => name.startsWith(`${client}-to-`) || name.endsWith(`-to-${upstream}`))
     const near = nearest(pairs, pair)
     const hint = near === undefined ? '' : ` Did you mean ${near}?`
     throw new UsageError(`There is no mapping ${pair}.${hint} The mappings are: ${(akin.length > 0 ? akin : pairs).join(', ')}.`)
   }
   const plan = await loadPlan(join(folder, 'gateway.yaml'))
-  const compiled = mappingOf(plan, client, upstream) as Mapping
+  const compiled = plan.mappings[pair] as Mapping
   if (compiled[part] === undefined) throw new UsageError(`${pair} has no ${part}.`)
   const given = options.ctx === undefined ? {} : valueIn(options.ctx, '--ctx')
   const ctx = frozen({ ...usualContext(project.configSchemas), ...Object(given) }) as Context
@@ -56,9 +54,8 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
   } catch (error) {
     if (error instanceof UsageError) throw error
     const detail = `the mapping fails: ${error instanceof Error ? error.message : String(error)}`
-    const half = compiled.via === undefined ? pair : `${client}-to-${compiled.via}`
     throw new DataError([
-      { file: `mappings/${half}/mapping.yaml`, line: 1, column: 1, rule: 'case/error', detail, remedy: 'correct the mapping' },
+      { file: `mappings/${pair}/mapping.yaml`, line: 1, column: 1, rule: 'case/error', detail, remedy: 'correct the mapping' },
     ])
   }
 }
@@ -122,7 +119,6 @@ class Trial {
     const events = eventsIn(text)
     const fired: string[] = []
     const eventLine = this.project.formats.get(this.from)?.data.stream?.event_line
-    // Each mapping of a composed pair has its own steps: `sluice try` with that mapping shows them.
     const interpreted = this.interpreted(fired)
     const carry = this.carry()
     const state = stream.start()
@@ -178,9 +174,7 @@ class Trial {
 
   /** The reasons for dropped fields, by path. */
   private reasons(): Map<string, string> {
-    const { via } = this.compiled
-    const half = via === undefined ? this.pair : `${this.from}-to-${via}`
-    const rules = Object.entries(this.project.mappings.get(half)?.data.fields.dropped ?? {})
+    const rules = Object.entries(this.project.mappings.get(this.pair)?.data.fields.dropped ?? {})
     return new Map(rules.map(([path, rule]) => [path, typeof rule === 'string' ? rule : rule.why]))
   }
 

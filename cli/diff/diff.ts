@@ -1,8 +1,6 @@
 // `sluice diff OLD NEW`: compares two configurations.
 
 import { isDeepStrictEqual } from 'node:util'
-import { composedPair } from '../../codegen/compile/composed.js'
-import type { Project } from '../../codegen/read/project.js'
 import { type CommandResult, count } from '../output.js'
 import { fieldsOfPair } from '../show/fields.js'
 import { type Meant, meaningOf, SECTIONS, type Thing } from './summary.js'
@@ -64,17 +62,11 @@ function addFields(before: Meant, after: Meant): void {
   const isSame = (section: 'dialects' | 'mappings', name: string): boolean => isDeepStrictEqual(old[section][name], now[section][name])
   for (const pair of Object.keys(now.mappings).filter(name => old.mappings[name])) {
     const [from] = pair.split('-to-') as [string]
-    const parts = [pair, ...[before, after].flatMap(({ project }) => halvesOf(pair, project))]
-    if (isSame('dialects', from) && parts.every(name => isSame('mappings', name))) continue
+    if (isSame('dialects', from) && isSame('mappings', pair)) continue
     for (const { meaning, project } of [before, after])
       for (const { path, verdict, why } of fieldsOfPair(project, pair))
         meaning.fields[`${pair}: ${path}`] = { text: why === undefined ? verdict : `${verdict} (${why})` }
   }
-}
-
-function halvesOf(pair: string, project: Project): string[] {
-  const composed = composedPair(project, ...(pair.split('-to-') as [string, string]))
-  return composed ? [composed.first.name, composed.second.name] : []
 }
 
 function lineOf({ name, before, after }: Change): string {

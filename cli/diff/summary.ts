@@ -2,7 +2,6 @@
 
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { composedPairs } from '../../codegen/compile/composed.js'
 import type { Project } from '../../codegen/read/project.js'
 import type { Schema } from '../../codegen/read/schemas.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
@@ -85,11 +84,9 @@ function addData({ dialects, mappings, providers }: Meaning, project: Project): 
     schemas[dialect][part] = schema
   }
   for (const { name, data } of project.formats.values()) {
-    const text = data.via === undefined ? data.title : `${data.title}, by way of ${data.via}`
-    dialects[name] = { text, written: withoutWords({ ...data, ...schemas[name] }), isAll: true }
+    dialects[name] = { text: data.title, written: withoutWords({ ...data, ...schemas[name] }), isAll: true }
   }
   for (const { name, data } of project.mappings.values()) mappings[name] = { text: 'a mapping of its own', written: data }
-  for (const { name, via } of composedPairs(project)) mappings[name] = { text: `by way of ${via}` }
   for (const { name, data } of project.providers.values())
     providers[name] = { text: `speaks ${Object.keys(data.speaks).join(', ')}`, written: data, isAll: true }
 }

@@ -234,8 +234,7 @@ function explainHandedOn(route: Route, key: Key | undefined, exchange: Exchange,
 
 function howOf({ mapping, from, to }: Binding): string {
   if (mapping === undefined) return 'bytes through'
-  const { via } = mapping
-  return via === undefined ? `translated by ${from.name}-to-${to.name}` : `translated by ${from.name}-to-${via} and ${via}-to-${to.name}`
+  return `translated by ${from.name}-to-${to.name}`
 }
 
 /** The upstream request as it would be sent, with secrets masked. */
@@ -245,7 +244,7 @@ async function renderedOf(given: Attempt, known: Known): Promise<object> {
   const attempt = mapping ? { ...given, input: await forMapping(given.input, given.route, binding.from) } : given
   const ctx = contextOf(attempt)
   const unnamed = checkServed(attempt, ctx)
-  const fetched = [mapping?.fetch, mapping?.fetchMore].flatMap(fetch => fetch?.(attempt.input.body, ctx) ?? [])
+  const fetched = [mapping?.fetch?.(attempt.input.body, ctx) ?? []].flat()
   const parts = mapping?.split?.(attempt.input.body, ctx)
   const rendered = render(attempt, ctx, unnamed)
   const { request, dropped } = rendered

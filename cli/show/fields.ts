@@ -1,9 +1,7 @@
 // `sluice fields`: shows the fate of each field of a client's request for a provider of another dialect.
 
 import { type Field, ledgerOf } from '../../codegen/check/ledger.js'
-import { type ComposedPair, composedPair, composedPairs, composeLedger } from '../../codegen/compile/composed.js'
 import { DataError } from '../../codegen/read/findings.js'
-import { libraryOf } from '../../codegen/read/functions.js'
 import type { Project } from '../../codegen/read/project.js'
 import { useOneOf } from '../../codegen/read/suggest.js'
 import { type CommandResult, count, UsageError } from '../output.js'
@@ -17,15 +15,13 @@ export async function showFields(folder: string, client: string, upstream: strin
   if (project.findings.length > 0) throw new DataError(project.findings)
   const pair = `${client}-to-${upstream}`
   const mapping = project.mappings.get(pair)
-  const composed = composedPair(project, client, upstream)
-  if (composed) return composedFields(composed, project)
   if (mapping === undefined) {
     for (const dialect of [client, upstream])
       if (!project.formats.has(dialect))
         throw new UsageError(`There is no dialect ${dialect}: ${useOneOf([...project.formats.keys()].sort(), dialect)}.`)
     if (client === upstream)
       return { json: { pair, fields: [] }, text: `${client} to ${upstream}: the bytes pass unchanged; no field is lost.`, findings: [] }
-    const others = [...project.mappings.keys(), ...composedPairs(project).map(({ name }) => name)]
+    const others = [...project.mappings.keys()]
       .filter(name => name.startsWith(`${client}-to-`))
       .map(name => name.split('-to-')[1] as string)
     throw new UsageError(`${client} is not translated to ${upstream}${others.length > 0 ? `, but to: ${others.join(', ')}` : ''}.`)
@@ -37,32 +33,7 @@ export async function showFields(folder: string, client: string, upstream: strin
 /** The ledger of a pair, by its name; nothing where there is no such pair. */
 export function fieldsOfPair(project: Project, pair: string): readonly Field[] {
   const mapping = project.mappings.get(pair)
-  if (mapping) return ledgerOf(mapping, project)
-  const composed = composedPair(project, ...(pair.split('-to-') as [string, string]))
-  return composed ? composedLedger(composed, project).fields : []
-}
-
-/** The ledger of a pair that is put together, with the half at which a field is lost, and what more is lost behind the first. */
-function composedLedger({ first, second }: ComposedPair, project: Project): { fields: Field[]; behind: readonly Field[] } {
-  const library = libraryOf(first, project)
-  const { fields, behind } = composeLedger({ first, second }, ledgerOf(first, project), ledgerOf(second, project), library)
-  const named = fields.map(({ half, ...field }): Field => {
-    if (half === undefined) return field
-    const at = (why: string): string => `at ${half}: ${why}`
-    return { ...field, why: at(field.why ?? ''), ...(field.cases && { cases: field.cases.map(one => ({ ...one, why: at(one.why) })) }) }
-  })
-  return { fields: named, behind }
-}
-
-function composedFields(pair: ComposedPair, project: Project): CommandResult {
-  const { name, via, second } = pair
-  const { fields, behind } = composedLedger(pair, project)
-  const further = behind.length === 0 ? '' : `\n\nlost after ${via}, in ${second.name}:\n${columns(rowsOf(behind))}`
-  return {
-    json: { pair: name, via, fields, behind },
-    text: `${textOf(`${name}, by way of ${via}`, fields)}${further}`,
-    findings: [],
-  }
+  return mapping ? ledgerOf(mapping, project) : []
 }
 
 function textOf(pair: string, fields: readonly Field[]): string {

@@ -6,7 +6,7 @@
 import { children, type Node, some } from '../jsonata/ast.js'
 import { fusionOf } from '../jsonata/fusion.js'
 import type { Finding } from '../read/findings.js'
-import { Functions, type Library, libraryOf, treeOf } from '../read/functions.js'
+import { Functions, type Library, libraryOf, seesAsk, treeOf } from '../read/functions.js'
 import { membersOfEngine } from '../read/members-of-engine.js'
 import { type Entry, type FieldRule, type MappingData, type Project, sidesOf } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, schemaId, snakeOf, type Union } from '../read/schemas.js'
@@ -19,17 +19,6 @@ export interface Field {
   /** For a field that is carried over except in some cases: the verdict of each case, and its condition. */
   cases?: readonly Case[]
   why?: string
-}
-
-/** The verdicts of a client's fields when two mappings are composed. */
-export interface ComposedLedger {
-  /** The client's fields; `half` is the mapping that does not carry the field over. */
-  fields: (Field & { half?: string })[]
-  /**
-   * Fields of the intermediate request that the second mapping does not carry over, and that come from no single client
-   * field.
-   */
-  behind: readonly Field[]
 }
 
 export interface Case {
@@ -175,7 +164,7 @@ export function parentOf(path: string): string {
 }
 
 /** The names that the expressions of the request's side read, and the functions that they call. */
-export function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
+function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
   const functions = new Functions(library)
   const found = new Set<string>()
   const called = new Set<string>()
@@ -203,9 +192,14 @@ export function namesRead(data: MappingData, library: Library): ReadonlySet<stri
   }
   for (const text of [data.request, data.carry, data.split, data.fetch]) read(text)
   for (const rules of [data.fields.dropped, data.fields.refused]) {
-    for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object') read(rule.when)
+    for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object' && !isOfAsk(rule)) read(rule.when)
   }
   return found
+}
+
+/** A condition on `$ask` names the terms of the conversation, and none of the client's fields. */
+function isOfAsk({ when }: Exclude<FieldRule, string>): boolean {
+  return when !== undefined && seesAsk(when)
 }
 
 export interface FieldNode {

@@ -4,7 +4,7 @@ import { newAjv } from '../read/ajv.js'
 import type { Finding } from '../read/findings.js'
 import { functionsSeen } from '../read/functions.js'
 import { KINDS } from '../read/kinds.js'
-import type { Entry, FormatData, MappingData, Project, RouteData } from '../read/project.js'
+import type { Entry, MappingData, Project, RouteData } from '../read/project.js'
 import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
@@ -89,7 +89,6 @@ export function checkProject(project: Project): void {
     }
   }
   for (const { name, data, document } of formats.values()) {
-    if (data.via !== undefined) checkVia(name, data.via, project, unknown)
     const like = typeof data.error === 'string' ? data.error : data.error.like
     if (like !== undefined && !dialects.has(like)) unknown(document, ['error'], 'dialect', like, formats.keys())
     if (like !== undefined && leadsBack(name, project))
@@ -112,32 +111,6 @@ export function checkProject(project: Project): void {
     }
   }
   checkSchemas(project)
-}
-
-/** `via` must name a dialect that is mapped to or from this one, and that has no `via` itself. */
-function checkVia(
-  name: string,
-  via: string,
-  { formats, dialects, mappings, findings }: Project,
-  unknown: (document: YamlDocument, pointer: Pointer, what: string, name: string, known: Iterable<string>) => void,
-): void {
-  const { document } = formats.get(name) as Entry<FormatData>
-  const next = formats.get(via)?.data.via
-  if (!dialects.has(via)) unknown(document, ['via'], 'dialect', via, formats.keys())
-  else if (via === name || next !== undefined)
-    findings.push({
-      ...document.at(['via']),
-      rule: 'via/chain',
-      detail: via === name ? `${name} has itself as \`via\`` : `${via} has \`via: ${next}\` itself`,
-      remedy: 'name a dialect that has mappings of its own',
-    })
-  else if (!mappings.has(`${name}-to-${via}`) && !mappings.has(`${via}-to-${name}`))
-    findings.push({
-      ...document.at(['via']),
-      rule: 'via/mapping',
-      detail: `there is neither a mapping ${name}-to-${via} nor ${via}-to-${name}`,
-      remedy: 'write one of them, or both, or remove `via`',
-    })
 }
 
 /** A name stands for one function: a library function that calls it must not get another. */

@@ -3,10 +3,13 @@
 import type { MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { type Js, joined, js, json, optionalAccess } from '../jsonata/js.js'
-import type { Operand } from '../jsonata/types.js'
-import type { Source } from '../read/functions.js'
+import { NOTHING, type Operand } from '../jsonata/types.js'
+import type { Lines } from '../jsonata/unit.js'
+import { type Source, seesAsk } from '../read/functions.js'
 import type { FieldRule } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
+import type { ExpressionSite } from './emit.js'
+import { compileAsked } from './fused.js'
 import type { Module } from './module.js'
 
 /**
@@ -39,9 +42,23 @@ export function printFieldChecks(
         if (carried !== undefined) {
           body.add(js`if (${isLost(path, carried)}) ${each(path, rule)}`)
         } else if (when !== undefined) {
-          const operand = module.compile(source(['fields', kind, path, 'when'], when), root, globals[kind], body, { isSerialised: false })
-          body.add(js`const ${held} = ${operand.code}`)
-          body.add(js`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
+          const condition = (into: Lines): void => {
+            const operand = compileCondition({
+              module,
+              source: source(['fields', kind, path, 'when'], when),
+              root,
+              globals: globals[kind],
+              into,
+            })
+            into.add(js`const ${held} = ${operand.code}`)
+            into.add(js`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
+          }
+          if (seesAsk(when)) {
+            // A condition on the conversation reads it once more, so that most requests must not pay for it.
+            body.add(js`if (${isUsed(path)}) {`)
+            condition(body.nested())
+            body.add(js`}`)
+          } else condition(body)
         } else {
           body.add(js`if (${isUsed(path)}) ${each(path, rule)}`)
         }
@@ -55,6 +72,13 @@ export function printFieldChecks(
     (path, rule, held) =>
       js`return { param: ${json(path)}, why: ${json(typeof rule === 'string' ? rule : rule.why)}${held === undefined ? js`` : js`, named: ${held}`} }`,
   )
+}
+
+function compileCondition(site: ExpressionSite): Operand {
+  const { module, source, root, globals, into } = site
+  const node = module.parse(source)
+  if (node === undefined) return NOTHING
+  return seesAsk(source.text) ? compileAsked(node, site) : module.compileTree(node, source, root, globals, into, { isSerialised: false })
 }
 
 /** The members of the provider's request that a field is carried over as, if a rule names them. */

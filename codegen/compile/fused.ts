@@ -1,19 +1,49 @@
-// Compiles a function that is called with the object which another one makes (check/fusion.ts). The object is never made: the
+// Compiles a function that is called with the object which another one makes (jsonata/fusion.ts). The object is never made: the
 // members that are read become constants, and the others are not computed.
 
-import type { LambdaNode, Node } from '../jsonata/ast.js'
+import { type LambdaNode, type Node, parse } from '../jsonata/ast.js'
 import type { Global } from '../jsonata/context.js'
-import { fusionOf } from '../jsonata/fusion.js'
+import { type Fusion, fusionOf, fusionWith } from '../jsonata/fusion.js'
+import { readsIn } from '../jsonata/growth.js'
 import { objectCode } from '../jsonata/json-text.js'
 import { NOTHING, OBJ, type Operand } from '../jsonata/types.js'
+import { ASK, type LibraryFunction } from '../read/functions.js'
 import { constant, type ExpressionSite } from './emit.js'
 
 /** Compiles a call that can be fused; undefined if it cannot. */
 export function compileFused(node: Node, site: ExpressionSite): Operand | undefined {
+  const fusion = fusionOf(node, finder(site), site.module.readsOf)
+  return fusion && compiled(fusion, NOTHING, site)
+}
+
+/**
+ * Compiles an expression that sees `$ask`: what the client's half reads in the request (`read_ask`). Only the members that
+ * the expression names are computed.
+ */
+export function compileAsked(node: Node, site: ExpressionSite): Operand {
+  const { module, source, root, globals, into } = site
+  const names = [ASK, ...globals.keys()]
+  const lambda = lambdaOf(names, node)
+  const reads = readsIn(lambda, 0, module.readsOf)
+  const [ask, ...others] = [parse('$read_ask($, $ctx)'), ...[...globals.keys()].map(name => parse(`$${name}`))]
+  const fusion = reads && fusionWith({ found: { lambda, source }, given: [ask as Node, ...others], reads }, finder(site))
+  if (fusion !== undefined) return compiled(fusion, root, site)
+  const whole = constant(ASK, module.compileTree(ask as Node, source, root, globals, into, { isSerialised: false, isOutput: false }), site)
+  return module.compileTree(node, source, root, new Map([...globals, [ASK, { code: whole.code, operand: whole }]]), into)
+}
+
+function lambdaOf(names: readonly string[], body: Node): LambdaNode {
+  const made = parse(`function(${names.map(name => `$${name}`).join(', ')}) { 0 }`) as LambdaNode
+  return { ...made, body }
+}
+
+function finder({ module, globals }: ExpressionSite): (name: string) => LibraryFunction | undefined {
+  return name => (globals.has(name) ? undefined : module.functionOf(name))
+}
+
+/** Compiles the outer function, whose own input is `root`. */
+function compiled({ outer, inner, given, binds, pairs }: Fusion<LibraryFunction>, root: Operand, site: ExpressionSite): Operand {
   const { module, into } = site
-  const fusion = fusionOf(node, name => (site.globals.has(name) ? undefined : module.functionOf(name)), module.readsOf)
-  if (fusion === undefined) return undefined
-  const { outer, inner, given, binds, pairs } = fusion
   const operandOf = (wish: string, part: Node, at: ExpressionSite): Operand =>
     constant(wish, module.compileTree(part, at.source, at.root, at.globals, into, { isSerialised: false, isOutput: false }), at)
   const bind = (names: LambdaNode['arguments'], nodes: readonly (Node | undefined)[]): Map<string, Global> =>
@@ -35,5 +65,5 @@ export function compileFused(node: Node, site: ExpressionSite): Operand | undefi
   const made: Operand = { code: object, compound: object, bits: OBJ, stable: true, parts }
   const [taken, ...others] = outer.lambda.arguments
   const seen = new Map([...bind(others, given.outer), ...(taken ? [[taken.value, { code: object, operand: made }] as const] : [])])
-  return module.compileTree(outer.lambda.body, outer.source, NOTHING, seen, into)
+  return module.compileTree(outer.lambda.body, outer.source, root, seen, into)
 }

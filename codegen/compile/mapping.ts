@@ -169,7 +169,9 @@ export function compileMapping(input: MappingInput): Module {
   const seen = new Map([...early, ['carry', carry]])
 
   if (data.fetch !== undefined)
-    module.export('fetch', ['input', 'ctx'], body => module.compile(source(['fetch'], data.fetch as string), request, early, body))
+    module.export('fetch', ['input', 'ctx'], into =>
+      compileWhole(source(['fetch'], data.fetch as string), request, { module, globals: early, into }),
+    )
   if (data.split !== undefined)
     module.export('split', ['input', 'ctx'], body => module.compile(source(['split'], data.split as string), request, early, body))
   const { request: rendered } = data

@@ -101,13 +101,11 @@ function completedIn(complete: FormatData['complete']): ReadonlySet<string> {
 }
 
 /**
- * The members of the query that a mapping may see: those that routes of its client's dialect pass on, and of dialects that come
- * by way of it. None of a mapping that does not look at the query, so that a new route does not change the mapping's unit.
+ * The members of the query that a mapping may see: those that routes of its client's dialect pass on. None of a mapping that does
+ * not look at the query, so that a new route does not change the mapping's unit.
  */
-function queryOf({ name, data }: Entry<MappingData>, { routes, mappings }: Project): string[] {
+function queryOf({ name, data }: Entry<MappingData>, { routes }: Project): string[] {
   if (!/\$query\b|\$ctx\.query\b/.test(JSON.stringify(data))) return []
   const { from } = sidesOf(name)
-  const byWayOf = [...mappings.keys()].map(sidesOf).filter(({ to }) => to === from)
-  const clients = new Set([from, ...byWayOf.map(pair => pair.from)])
-  return [...new Set(routes.flatMap(route => (clients.has(route.data.dialect) ? route.data.forward_query : [])))].sort()
+  return [...new Set(routes.flatMap(route => (route.data.dialect === from ? route.data.forward_query : [])))].sort()
 }

@@ -2,7 +2,7 @@
 // neither the base nor the cache has it. The plan, which imports them, is printed afterwards (print/project.ts).
 
 import type { CatalogueEntry } from '../../engine/plan.js'
-import type { ComposedLedger, Field } from '../check/ledger.js'
+import type { Field } from '../check/ledger.js'
 import { checkPrices } from '../check/prices.js'
 import { DataError } from '../read/findings.js'
 import { libraryOf } from '../read/functions.js'
@@ -12,7 +12,6 @@ import { loosened, type SchemaSet } from '../read/schemas.js'
 import type { YamlDocument } from '../read/yaml.js'
 import { UnitKeys } from '../units.js'
 import { compileCatalogue } from './catalogue.js'
-import { composedPairs, composeLedger } from './composed.js'
 import { compileSchemas } from './dialects.js'
 import { type ExpressionModules, placeExpressions } from './expressions.js'
 import { compileFormat } from './format.js'
@@ -31,13 +30,11 @@ export interface Compiled {
   /** The files and units of the modules. */
   output: Output
   keys: UnitKeys
-  modules: Omit<Modules, 'gateway' | 'catalogue' | 'compose' | 'base'>
+  modules: Omit<Modules, 'gateway' | 'catalogue' | 'base'>
   /** The facts about models; undefined if they were compiled before. */
   catalogue: readonly CatalogueEntry[] | undefined
   /** The verdict of each field of a mapping's requests; missing for units that were reused. */
   ledger: ReadonlyMap<string, readonly Field[]>
-  /** The same for composed pairs. */
-  composed: ReadonlyMap<string, ComposedLedger & { via: string }>
 }
 
 /** Compiles a project that was checked. Throws a DataError with every finding, also those of before, if something is wrong. */
@@ -65,7 +62,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
     routes: routes.functions,
     providers: providers.functions,
   }
-  return { project, output, keys, modules, catalogue: models, ledger: mappings.ledger, composed: composedLedgers(project, mappings.ledger) }
+  return { project, output, keys, modules, catalogue: models, ledger: mappings.ledger }
 }
 
 function once<Value>(make: () => Value): () => Value {
@@ -138,15 +135,4 @@ function checkedCatalogue({ catalogue, formats, providers, findings }: Project):
   const compiled = compileCatalogue(catalogue, { providers, dialects: formats, names, findings })
   checkPrices(catalogue, findings)
   return compiled
-}
-
-/** The ledgers of composed pairs whose two mappings have a ledger. */
-function composedLedgers(project: Project, ledger: ReadonlyMap<string, readonly Field[]>): Compiled['composed'] {
-  return new Map(
-    composedPairs(project).flatMap(pair => {
-      const [first, second] = [ledger.get(pair.first.name), ledger.get(pair.second.name)]
-      if (first === undefined || second === undefined) return []
-      return [[pair.name, { via: pair.via, ...composeLedger(pair, first, second, libraryOf(pair.first, project)) }]]
-    }),
-  )
 }

@@ -1,9 +1,6 @@
-// What an expression reads of its input: the fields, as paths without lists, that the members of an object come from.
+// What an expression reads of its input: the fields, as paths without lists.
 
-import type { BindNode, LambdaNode, NameNode, Node, Pair } from './ast.js'
-
-/** The input fields that each made member comes from; undefined if the analysis does not understand how it is made. */
-export type Made = Map<string, Set<string> | undefined>
+import type { BindNode, LambdaNode, NameNode, Node } from './ast.js'
 
 /** A variable's expression, and the variables that it sees. */
 export interface Bound {
@@ -13,7 +10,7 @@ export interface Bound {
 
 export type Scope = ReadonlyMap<string, Bound>
 
-export const NONE: Scope = new Map()
+const NONE: Scope = new Map()
 
 /** What an object literal has under a name that it does not have: it comes from no field. */
 const NOTHING: Bound = { node: { type: 'string', value: '' }, scope: NONE }
@@ -31,51 +28,9 @@ export function bound(scope: Scope, { lhs, rhs }: BindNode): Scope {
   return new Map(scope).set(lhs.value, { node: rhs, scope })
 }
 
-/** Adds the members of an expression's object. */
-export function collect(node: Node, scope: Scope, carried: Made, into: Made): void {
-  switch (node.type) {
-    case 'block': {
-      let own = scope
-      for (const expression of node.expressions) {
-        if (expression.type === 'bind') own = bound(own, expression)
-        else collect(expression, own, carried, into)
-      }
-      return
-    }
-    case 'condition':
-      for (const branch of [node.then, node.else]) if (branch) collect(branch, scope, carried, into)
-      return
-    case 'function':
-      // $merge of several objects
-      for (const argument of node.arguments) collect(argument, scope, carried, into)
-      return
-    case 'unary':
-      if (node.value === '{') for (const pair of node.lhs) add(pair, scope, carried, into)
-      else if (node.value === '[') for (const expression of node.expressions) collect(expression, scope, carried, into)
-      return
-    case 'path':
-      if (node.steps.length === 1) collect(node.steps[0], scope, carried, into)
-      return
-    case 'variable': {
-      const known = scope.get(node.value)
-      if (known) collect(known.node, known.scope, carried, into)
-      return
-    }
-    default:
-  }
-}
-
-function add([key, value]: Pair, scope: Scope, carried: Made, into: Made): void {
-  if (key.type !== 'string') return
-  const found = new Set<string>()
-  const isKnown = fieldsIn(value, scope, carried, found)
-  const before = into.get(key.value)
-  into.set(key.value, !isKnown || (into.has(key.value) && before === undefined) ? undefined : new Set([...(before ?? []), ...found]))
-}
-
 /** Adds the request's fields that an expression reads. Returns false if it may read any of them. */
-export function fieldsIn(node: Node, scope: Scope, carried: Made, found: Set<string>): boolean {
-  const all = (nodes: readonly Node[]): boolean => nodes.map(one => fieldsIn(one, scope, carried, found)).every(isKnown => isKnown)
+export function fieldsIn(node: Node, scope: Scope, found: Set<string>): boolean {
+  const all = (nodes: readonly Node[]): boolean => nodes.map(one => fieldsIn(one, scope, found)).every(isKnown => isKnown)
   switch (node.type) {
     case 'path': {
       const [head, ...rest] = node.steps
@@ -88,33 +43,31 @@ export function fieldsIn(node: Node, scope: Scope, carried: Made, found: Set<str
         found.add(names.join('.'))
         return true
       }
-      if (head.type === 'variable' && head.value === 'carry') return ofCarry(names[0], carried, found)
       if (head.type === 'variable' && names.length > 0 && !head.predicate && !head.stages) {
         const known = memberOf(head.value, names, scope)
-        if (known) return fieldsIn(known.node, known.scope, carried, found)
+        if (known) return fieldsIn(known.node, known.scope, found)
       }
-      return fieldsIn(head, scope, carried, found)
+      return fieldsIn(head, scope, found)
     }
     case 'name':
       found.add(node.value)
       return true
     case 'variable': {
       if (node.value === '' || node.value === '$') return false
-      if (node.value === 'carry') return ofCarry(undefined, carried, found)
       const known = scope.get(node.value)
-      return known === undefined || fieldsIn(known.node, known.scope, carried, found)
+      return known === undefined || fieldsIn(known.node, known.scope, found)
     }
     case 'lambda': {
       const own = new Map(scope)
       for (const { value } of node.arguments) own.delete(value)
-      return fieldsIn(node.body, own, carried, found)
+      return fieldsIn(node.body, own, found)
     }
     case 'block': {
       let own = scope
       let isKnown = true
       for (const expression of node.expressions) {
         if (expression.type === 'bind') own = bound(own, expression)
-        else isKnown = fieldsIn(expression, own, carried, found) && isKnown
+        else isKnown = fieldsIn(expression, own, found) && isKnown
       }
       return isKnown
     }
@@ -129,7 +82,7 @@ export function fieldsIn(node: Node, scope: Scope, carried: Made, found: Set<str
     case 'unary':
       return all(node.value === '-' ? [node.expression] : node.value === '[' ? node.expressions : node.lhs.flat())
     case 'bind':
-      return fieldsIn(node.rhs, scope, carried, found)
+      return fieldsIn(node.rhs, scope, found)
     case 'wildcard':
     case 'descendant':
     case 'parent':
@@ -156,12 +109,6 @@ function memberOf(variable: string, names: readonly string[], scope: Scope): Bou
   if (node.type !== 'unary' || node.value !== '{' || node.lhs.some(([key]) => key.type !== 'string')) return undefined
   const pair = node.lhs.find(([key]) => key.type === 'string' && key.value === names[0])
   return pair ? { node: pair[1], scope: known.scope } : NOTHING
-}
-
-function ofCarry(name: string | undefined, carried: Made, found: Set<string>): boolean {
-  const fields = name === undefined ? undefined : carried.get(name)
-  for (const field of fields ?? []) found.add(field)
-  return fields !== undefined
 }
 
 /** The plain names that continue a path. */

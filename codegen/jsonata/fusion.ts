@@ -25,10 +25,19 @@ export function fusionOf<Found extends { lambda: LambdaNode }>(
   readsOf: ReadsOf,
 ): Fusion<Found> | undefined {
   const outer = called(node, find)
-  const [first, ...rest] = outer?.given ?? []
-  const inner = first && called(first, find)
   const reads = outer && readsOf(outer.name, 0)
-  if (!outer || !inner || reads === undefined) return undefined
+  return reads && fusionWith({ found: outer.found, given: outer.given, reads }, find)
+}
+
+/** The fusion of a function that reads these members of its first argument. */
+export function fusionWith<Found extends { lambda: LambdaNode }>(
+  outer: { found: Found; given: readonly Node[]; reads: ReadonlySet<string> },
+  find: (name: string) => Found | undefined,
+): Fusion<Found> | undefined {
+  const { reads } = outer
+  const [first, ...rest] = outer.given
+  const inner = first && called(first, find)
+  if (!inner) return undefined
   const { body } = inner.found.lambda
   const expressions = body.type === 'block' ? body.expressions : [body]
   const last = expressions.at(-1)

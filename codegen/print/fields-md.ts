@@ -1,7 +1,7 @@
 // Prints FIELDS.md: the fate of each request field in each pair of dialects.
 
 import { type Flow, flowsOf } from '../check/flows.js'
-import { type ComposedLedger, type Field, fieldsOf, parentOf } from '../check/ledger.js'
+import { type Field, fieldsOf, parentOf } from '../check/ledger.js'
 import { libraryOf } from '../read/functions.js'
 import { type Project, sidesOf } from '../read/project.js'
 import { schemaId } from '../read/schemas.js'
@@ -34,8 +34,6 @@ Codegen derives the last four by tracing each member that the mapping's \`reques
 A name with two spellings, in camelCase and in snake_case, is listed and reported in camelCase.
 
 A member that the schema of the client's dialect does not name is in no list: it is dropped and reported, or refused if it is an object of an unknown kind.`
-
-const COMPOSED_WORDS = `Pairs without a mapping of their own, which two mappings through a third dialect serve (\`via\` in \`schemas/<dialect>/format.yaml\`). Codegen computes the losses of each mapping: the client's fields that the first one does not carry over, and those whose only member of the intermediate request the second one does not carry over. Members of the intermediate request that the second mapping loses and that come from no single field of the client are listed last, with their intermediate names. The linked mappings list reasons and conditions.`
 
 /** The fate of a field that is not lost: its target, and how it gets there. */
 export interface Fate {
@@ -91,7 +89,6 @@ export function rowsOf(
 export function printFields(
   pairs: ReadonlyMap<string, readonly Field[]>,
   flowsOfPair: (name: string) => ReadonlyMap<string, readonly Flow[]>,
-  composed: Composed = new Map(),
 ): string {
   const lines = [
     '# Fields',
@@ -114,7 +111,6 @@ export function printFields(
     if (rows.length > 0) lines.push('', '| field | becomes | where | when | how or why |', '|---|---|---|---|---|')
     for (const row of rows) lines.push(`| ${row.map(cell).join(' | ')} |`)
   }
-  lines.push(...composedLines(composed))
   return `${lines.join('\n')}\n`
 
   function cell(text: string, index: number): string {
@@ -122,25 +118,4 @@ export function printFields(
     const shown = index === 3 && flat !== '' && !/^(else|it is not|it leads)\b/.test(flat) ? `\`\` ${flat} \`\`` : flat
     return shown.replaceAll('|', '\\|')
   }
-}
-
-/** By the name of a composed pair: the losses in each mapping. */
-type Composed = ReadonlyMap<string, ComposedLedger & { via: string }>
-
-function composedLines(composed: Composed): string[] {
-  if (composed.size === 0) return []
-  const lines = ['', '# Composed pairs', '', COMPOSED_WORDS]
-  for (const [name, { via, fields, behind }] of [...composed].sort(([left], [right]) => left.localeCompare(right))) {
-    const { from, to } = sidesOf(name)
-    const second = `${via}-to-${to}`
-    const words = (list: readonly Field[]): string => list.map(({ path, verdict }) => `\`${path}\` (${verdict})`).join(', ')
-    const carried = fields.filter(({ verdict }) => verdict === 'mapped').length
-    lines.push('', `## ${name}`, '', `Through ${via}. ${fields.length} fields: ${carried} reach the provider.`)
-    for (const half of [`${from}-to-${via}`, second]) {
-      const lost = fields.filter(field => field.half === half)
-      if (lost.length > 0) lines.push('', `Lost in [${half}](#${half}): ${words(lost)}.`)
-    }
-    if (behind.length > 0) lines.push('', `Members of the ${via} request lost in [${second}](#${second}): ${words(behind)}.`)
-  }
-  return lines
 }

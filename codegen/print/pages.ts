@@ -7,10 +7,10 @@ import { printReference } from './reference-md.js'
 import { printRoutes } from './routes-md.js'
 
 /** The text of each page of docs/reference, by file name. */
-export function printPages(project: Project & Pick<Compiled, 'ledger' | 'composed'>): Map<string, string> {
+export function printPages(project: Project & Pick<Compiled, 'ledger'>): Map<string, string> {
   return new Map([
     ...printReference(project.configSchemas),
     ['ROUTES.md', printRoutes(project)],
-    ['FIELDS.md', printFields(project.ledger, name => flowsOfPair(project, name), project.composed)],
+    ['FIELDS.md', printFields(project.ledger, name => flowsOfPair(project, name))],
   ])
 }

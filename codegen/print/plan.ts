@@ -3,12 +3,10 @@
 import { createHash } from 'node:crypto'
 import type { Endpoint, Mapping, Plan, ProviderPlan } from '../../engine/plan.js'
 import type { MappingData } from '../../schemas/config/types.js'
-import { composedPairs, compositionsOf } from '../compile/composed.js'
 import type { Exports, Modules } from '../compile/modules.js'
 import { endpointFunction } from '../compile/providers.js'
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
 import { topMembers } from '../jsonata/top-members.js'
-import { libraryOf } from '../read/functions.js'
 import { type EndpointData, type Entry, type Project, type ProviderData, sidesOf } from '../read/project.js'
 import { milliseconds } from '../read/units.js'
 import { dialectOf } from './dialect.js'
@@ -60,18 +58,14 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     if (code.reads !== undefined) read.add(code.reads)
     return code.text
   })
-  const pairs = composedPairs(project)
-  const compositions = compositionsOf(pairs, mapping => libraryOf(mapping, project))
-  const composed = pairs.length === 0 ? undefined : print(compositions, code => code.text)
   const lines = [
     comment('Made from routes/, schemas/, mappings/, providers/ and models/ by codegen; do not edit.'),
     ...(base === undefined ? [] : [js`import { plan as base } from ${json(base.from)}`]),
     ...importsOf(modules)
       .filter(({ local }) => base === undefined || read.has(local))
       .map(({ line }) => line),
-    ...(composed === undefined ? [] : [js`import { withComposed } from ${json(modules.compose)}`]),
     js``,
-    js`export const plan = ${composed === undefined ? text : js`withComposed(${text}, ${composed})`}`,
+    js`export const plan = ${text}`,
     js``,
   ]
   return { text: joined(lines, '\n'), entries }

@@ -10,24 +10,23 @@ import { printCatalogue } from './catalogue.js'
 import { printPlan } from './plan.js'
 
 /** A project, compiled and printed. */
-export interface Printed extends Pick<Compiled, 'project' | 'ledger' | 'composed'> {
+export interface Printed extends Pick<Compiled, 'project' | 'ledger'> {
   /** The text of each file, by its path in the output. */
   files: ReadonlyMap<string, string>
   units: KnownUnits
 }
 
-export function printProject({ project, output, keys, modules, catalogue, ledger, composed }: Compiled): Printed {
+export function printProject({ project, output, keys, modules, catalogue, ledger }: Compiled): Printed {
   const { placement } = output
   const plan = printPlan(project, {
     ...modules,
     gateway: placeGateway(project, output, keys),
     catalogue: placeCatalogue(catalogue, output),
-    compose: `${placement.sluice('plan.js')}engine/snapshot/compose.js`,
     ...(placement.base && { base: { from: output.inBase('plan.js'), entries: placement.base.units.plan } }),
   })
   output.add({ 'plan.js': plan.text })
   output.units.plan = plan.entries
-  return { project, files: output.files, ledger, composed, units: output.units }
+  return { project, files: output.files, ledger, units: output.units }
 }
 
 /** The address of the catalogue's module; without a catalogue that of the base. */

@@ -1,7 +1,6 @@
 // Prints ROUTES.md: the routes, and how each provider serves them.
 
 import { callsUpstream } from '../check/references.js'
-import { composedPair, composedPairs } from '../compile/composed.js'
 import { type Project, type RouteData, sidesOf } from '../read/project.js'
 
 const NOT_AT_ALL = '–'
@@ -64,7 +63,7 @@ function servedBy(project: Project, data: RouteData, providers: readonly string[
 /** Client dialects that are translated to at least three others. */
 function translated(project: Project): string[] {
   const counts = new Map<string, number>()
-  for (const name of [...project.mappings.keys(), ...composedPairs(project).map(pair => pair.name)]) {
+  for (const name of project.mappings.keys()) {
     const { from } = sidesOf(name)
     counts.set(from, (counts.get(from) ?? 0) + 1)
   }
@@ -75,7 +74,5 @@ function translated(project: Project): string[] {
 export function way(project: Project, dialect: string, provider: string): string | undefined {
   const speaks = Object.entries(project.providers.get(provider)?.data.speaks ?? {})
   if (speaks.some(([spoken, endpoint]) => spoken === dialect && endpoint.path)) return 'same'
-  const direct = speaks.find(([spoken]) => project.mappings.has(`${dialect}-to-${spoken}`))?.[0]
-  if (direct !== undefined) return direct
-  return speaks.find(([spoken]) => composedPair(project, dialect, spoken))?.[0]
+  return speaks.find(([spoken]) => project.mappings.has(`${dialect}-to-${spoken}`))?.[0]
 }

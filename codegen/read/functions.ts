@@ -1,7 +1,7 @@
 // The functions of a library as trees, and what they read of their arguments.
 
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
-import { type LambdaNode, type Node, parse } from '../jsonata/ast.js'
+import { type LambdaNode, type Node, parse, some } from '../jsonata/ast.js'
 import { type ReadsOf, readsIn } from '../jsonata/growth.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
@@ -28,6 +28,15 @@ export function treeOf(text: string): Node | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The variable of what the client's half reads in a request, in the terms of schemas/conversation.yaml. */
+export const ASK = 'ask'
+
+/** Whether a condition is on what the client's half reads. */
+export function seesAsk(text: string): boolean {
+  const tree = treeOf(text)
+  return tree !== undefined && some(tree, node => node.type === 'variable' && node.value === ASK)
 }
 
 export class Functions {

@@ -1,5 +1,5 @@
-// Adds to a mapping the rules for fields whose only use is a member that the provider's half lacks. So what a provider
-// cannot take is said once, for all clients.
+// Adds to a mapping the rules for what the provider's half lacks. So what a provider cannot take is said once, for all
+// clients.
 
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import { bound, fieldsIn, parameters, type Scope } from '../jsonata/fields.js'
@@ -8,20 +8,52 @@ import { Functions, type Library, treeOf } from './functions.js'
 
 type Rules = MappingData['fields']['dropped']
 
+type Lack = NonNullable<LibraryData['lacks']>[string]
+
 /**
- * The data of a mapping with a rule for each field that leads to one lacked member alone, by the half that reads requests. A
- * rule of the mapping, or of the client's half, for the same field stays. `library`: the functions that the mapping sees.
+ * The data of a mapping with a rule for each field that says what the provider's half lacks. Which fields say a term is in
+ * `terms` of the client's half; of a member of the request it is the only field that the half reads for it. A rule of the
+ * mapping itself (`own`) for the same field stays; with one of the client's half, both hold. `library`: the functions that the
+ * mapping sees.
  */
-export function withLacks(data: MappingData, parts: ReadonlyMap<string, { data: LibraryData }>, library: Library): MappingData {
-  const lacks: Rules = Object.assign({}, ...(data.uses ?? []).map(part => parts.get(part)?.data.lacks))
-  if (data.request === undefined || Object.keys(lacks).length === 0) return data
-  const rules: Rules = {}
-  for (const [member, [field, ...others]] of membersRead(data.request, library)) {
-    const rule = lacks[member]
-    if (rule === undefined || field === undefined || others.length > 0) continue
-    if (data.fields.dropped[field] === undefined && data.fields.refused[field] === undefined) rules[field] = rule
+export function withLacks(
+  data: MappingData,
+  own: MappingData['fields'],
+  parts: ReadonlyMap<string, { data: LibraryData }>,
+  library: Library,
+): MappingData {
+  const used = (data.uses ?? []).flatMap(part => parts.get(part)?.data ?? [])
+  const lacks = Object.entries<Lack>(Object.assign({}, ...used.map(part => part.lacks)))
+  if (data.request === undefined || lacks.length === 0) return data
+  const terms: NonNullable<LibraryData['terms']> = Object.assign({}, ...used.map(part => part.terms))
+  const members = membersRead(data.request, library)
+  const fields = { ...data.fields, dropped: { ...data.fields.dropped }, refused: { ...data.fields.refused } }
+  for (const [term, lack] of lacks) {
+    const only = members.get(term)
+    const said = [terms[term] ?? (only?.length === 1 ? only : [])].flat()
+    const isRefused = typeof lack === 'object' && lack.refused
+    for (const field of said) {
+      if (own.refused[field] !== undefined || own.dropped[field] !== undefined) continue
+      const rules = isRefused ? fields.refused : fields.dropped
+      if (!isRefused && typeof fields.refused[field] === 'string') continue
+      rules[field] = either(rules[field], ruleOf(lack))
+    }
   }
-  return { ...data, fields: { ...data.fields, dropped: { ...data.fields.dropped, ...rules } } }
+  return { ...data, fields }
+}
+
+function ruleOf(lack: Lack): Rules[string] {
+  if (typeof lack === 'string') return lack
+  const { why, sent, when } = lack
+  return sent !== undefined ? { sent, why } : when !== undefined ? { when, why } : why
+}
+
+/** The rule for the cases of two rules. */
+function either(known: Rules[string] | undefined, rule: Rules[string]): Rules[string] {
+  if (known === undefined || typeof known === 'string') return known ?? rule
+  if (typeof rule === 'string') return rule
+  if (known.when === undefined || rule.when === undefined) return known
+  return { when: `(${known.when}) or (${rule.when})`, why: `${known.why}; or ${rule.why}` }
 }
 
 /**
@@ -38,7 +70,7 @@ function membersRead(request: string, library: Library): ReadonlyMap<string, rea
   const scope = made.binds.reduce<Scope>(bound, new Map(parameters(inner.lambda, given.inner)))
   for (const [member, value] of made.pairs) {
     const fields = new Set<string>()
-    if (fieldsIn(value, scope, new Map(), fields)) found.set(member, [...fields])
+    if (fieldsIn(value, scope, fields)) found.set(member, [...fields])
   }
   return found
 }

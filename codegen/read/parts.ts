@@ -54,7 +54,7 @@ export function withUsed(names: readonly string[], parts: ReadonlyMap<string, Sa
 }
 
 /** The expressions that a mapping takes from its parts if it has none itself. */
-const EXPRESSIONS = ['carry', 'request', 'failure', 'response'] as const
+const EXPRESSIONS = ['carry', 'fetch', 'split', 'join', 'request', 'failure', 'response'] as const
 
 /**
  * The data of a mapping with that of its parts, whose names `uses` lists: their tables and field rules are added to its own.
@@ -167,7 +167,7 @@ function withSteps(
 
 /** Where a pointer into the merged data was defined: in the mapping's own file, or in that of a part. */
 export function sayingOf(
-  { data, document }: Said<Pick<MappingData, 'uses'>>,
+  { data, document }: Said<Pick<MappingData, 'uses' | 'fields'>>,
   parts: ReadonlyMap<string, Said<LibraryData>>,
   pointer: Pointer,
 ): Written {
@@ -179,7 +179,9 @@ export function sayingOf(
   }
   if (section === 'fields' && own.fields?.[kind as string]?.[key as string] === undefined) {
     const part = used.find(one => one?.data.fields?.[kind as 'dropped']?.[key as string] !== undefined)
-    return { document: part?.document ?? document, pointer }
+    return part
+      ? { document: part.document, pointer }
+      : (lackOf(data.fields[kind as 'dropped'][key as string], used) ?? { document, pointer })
   }
   const expression = EXPRESSIONS.find(name => name === section)
   if (expression !== undefined && own[expression] === undefined)
@@ -208,6 +210,16 @@ export function sayingOf(
     }
   }
   return { document, pointer }
+}
+
+/** Where the reason of a rule that a provider's half made is: its condition is part of that of the rule. */
+function lackOf(rule: Rule | undefined, used: readonly (Said<LibraryData> | undefined)[]): Written | undefined {
+  if (typeof rule !== 'object') return undefined
+  for (const part of used)
+    for (const [term, lack] of Object.entries(part?.data.lacks ?? {}))
+      if (part && typeof lack === 'object' && lack.when !== undefined && rule.when?.includes(lack.when))
+        return { document: part.document, pointer: ['lacks', term, 'when'] }
+  return undefined
 }
 
 type Stream = NonNullable<MappingData['stream']>

@@ -418,18 +418,15 @@ function readMappings(project: Project, folder: string): void {
 function wholeMapping(project: Project, name: string, own: MappingData, document: YamlDocument): MappingData {
   const uses = usesOf(sidesOf(name), own.uses ?? [], project.parts)
   const data = withParts({ data: { ...own, uses }, document }, project.parts, project.findings)
-  return withLacks(data, project.parts, libraryOf({ data, document }, project))
+  return withLacks(data, own.fields, project.parts, libraryOf({ data, document }, project))
 }
 
-/**
- * Adds the pairs of dialects that are made of their halves alone. A pair with a file of its own is not among them, nor one of
- * a dialect with `via`: its requests go through another dialect.
- */
+/** Adds the pairs of dialects that are made of their halves alone. A pair with a file of its own is not among them. */
 function addPairs(project: Project): void {
   const halves = [...project.parts.keys()].filter(isOfHalf).map(part => part.split('/'))
   const having = (half: Half): Entry<FormatData>[] => {
     const dialects = new Set(halves.flatMap(([dialect = '', of]) => (of === half ? [dialect] : [])))
-    return [...dialects].flatMap(dialect => project.formats.get(dialect) ?? []).filter(({ data }) => data.via === undefined)
+    return [...dialects].flatMap(dialect => project.formats.get(dialect) ?? [])
   }
   const providers = having('provider')
   for (const client of having('client'))

@@ -33,18 +33,6 @@ export const RULES: readonly Rule[] = [
     'Name a built-in provider, or another file of providers/, without `.yaml`.',
   ),
   error(
-    'via/chain',
-    '`via` names a dialect that has no `via` itself.',
-    '# schemas/notes/format.yaml: via: chat, and schemas/chat/format.yaml\nvia: messages',
-    'Name a dialect that has mappings of its own.',
-  ),
-  error(
-    'via/mapping',
-    'The dialect that `via` names is mapped to this one, or from it.',
-    '# schemas/notes/format.yaml, and no mappings/notes-to-chat\nvia: chat',
-    'Write mappings/<dialect>-to-<via>, or the one back, or both.',
-  ),
-  error(
     'provider/event',
     '`event` patches events of a dialect that has a stream.',
     "speaks: { embeddings: { path: /v1/embeddings, event: '$' } }",

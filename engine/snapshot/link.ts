@@ -10,7 +10,6 @@ import { type Meters, mergeRateLimits } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
 import { keyBudgets } from './budget-rules.js'
 import { factsFor } from './catalogue.js'
-import { mappingOf } from './compose.js'
 import type {
   GatewayConfig,
   GroupConfig,
@@ -278,15 +277,12 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   const { target, model, upstream, base, plan, pool, wishes, expressions } = served
   const { provider } = target
   const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
-  // A direct mapping loses less than a composed one.
-  const name = spoken.includes(from.name)
-    ? from.name
-    : (spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`]) ?? spoken.find(dialect => mappingOf(plan, from.name, dialect)))
+  const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
   if (name === undefined) return undefined
   const endpoint = provider.speaks[name] as Endpoint
   const spokenTo = withUsageOf(endpoint, plan.dialects[name] as Dialect)
   const patch = patchFor(wishes, name, expressions)
-  const made = name === from.name ? undefined : mappingOf(plan, from.name, name)
+  const made = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
   const mapping = made && patch ? patchedMapping(made, patch) : made
   const to = patch && !made ? patchedDialect(spokenTo, patch) : spokenTo
   const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }

@@ -39,9 +39,6 @@ export async function translateRequest(asked: Attempt, usual?: Attempt): Promise
   const { mapping } = binding
   const urls = mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, exchange, snapshot.mayFetchPrivate)
-  const others = mapping?.fetchMore?.(input.body, ctx)
-  if (Array.isArray(others) && others.length > 0)
-    ctx.fetched = { ...ctx.fetched, ...(await fetchAll(others, exchange, snapshot.mayFetchPrivate)) }
   const parts = mapping?.split?.(input.body, ctx)
   if (Array.isArray(parts) && parts.length > 1) {
     const { rendered, body } = await fanOut(attempt, parts, ctx, unnamed)

@@ -286,7 +286,7 @@ max_output: 5000
 `,
     'new/providers/mine.yaml': provider(2),
     'new/routes/short.yaml': 'name: short\nlike: chat\npath: /short\nlimits: { body: 64KiB }\n',
-    'new/schemas/completions/format.yaml': 'like: completions\nvia: chat\n',
+    'new/schemas/completions/format.yaml': 'like: completions\n',
   })
   const { code, out, err } = await sluice(['diff', 'old', 'new', '--json'], folder)
   if (code !== 0) console.log(out)
@@ -306,7 +306,6 @@ max_output: 5000
     'relays files: price: + → 0.001',
     'relays gone: /gone/* to one/, groups default, no price → -',
     'dialects completions: like: + → completions',
-    'dialects completions: via: + → chat',
     'providers mine: speaks.chat.response: $merge([$, { "a": 1 }]) → $merge([$, { "a": 2 }])',
     'upstreams one: headers.x-team: secret 1 → secret 2',
     'models apple: patch: $ → -',

@@ -1,7 +1,7 @@
 // Data folders for tests that break them: the project's own, copied to a temporary folder, with two small dialects beside
 // them. Where a finding is expected, the text contains a mark; the mark is removed, and its position must be the finding's.
 
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -63,12 +63,6 @@ export function fixture(size: 'empty' | 'small' | 'unmapped' | 'all'): Fixture {
   const isHalf = (path: string): boolean => ['client', 'provider'].includes(basename(path))
   for (const name of copied[size])
     cpSync(join(root, name), join(folder, name), { recursive: true, filter: path => size === 'all' || !isHalf(path) })
-  // Without mappings no way leads anywhere.
-  if (size === 'unmapped')
-    for (const dialect of readdirSync(join(folder, 'schemas'))) {
-      const file = join(folder, 'schemas', dialect, 'format.yaml')
-      if (existsSync(file)) writeFileSync(file, readFileSync(file, 'utf8').replace(/^via: .*\n/m, ''))
-    }
   const write = (path: string, text: string): void => {
     const file = join(folder, path)
     let rest = text

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type * as RunModule from '../../cli/cases/run.js'
 import type * as PlanModule from '../../cli/plan.js'
+import type * as RestModule from '../../codegen/check/rest.js'
 import type * as FindingsModule from '../../codegen/read/findings.js'
 import type * as ProjectModule from '../../codegen/read/project.js'
 
@@ -12,10 +13,11 @@ const root = join(import.meta.dirname, '../..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
 const { idleSteps, runCases } = (await import(built('cli/cases/run.js'))) as typeof RunModule
 const { loadPlan } = (await import(built('cli/plan.js'))) as typeof PlanModule
+const { dropRest } = (await import(built('codegen/check/rest.js'))) as typeof RestModule
 const { print } = (await import(built('codegen/read/findings.js'))) as typeof FindingsModule
 const { readProject } = (await import(built('codegen/read/project.js'))) as typeof ProjectModule
 
-const project = readProject([root])
+const project = dropRest(readProject([root]))
 const plan = await loadPlan(undefined)
 
 test('the built-in data is read without findings', () => {

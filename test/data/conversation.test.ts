@@ -19,6 +19,13 @@ const ajv = new Ajv2020({ strict: false, allErrors: true })
 ajv.addSchema(words, 'conversation')
 const stops = words.$defs.stop.oneOf.map(({ const: word }) => word).sort()
 
+/** The part of a schema that lists the members of a term. */
+interface Term {
+  $ref?: string
+  items?: Term
+  properties?: Record<string, Term>
+}
+
 const parts = [...project.parts.values()]
 const having = (name: string): typeof parts => parts.filter(({ data }) => data.functions[name] !== undefined)
 
@@ -63,14 +70,23 @@ describe('a half of a dialect', () => {
     })
   }
 
-  test('lacks only members of a request', () => {
-    const { ask } = words.$defs as unknown as { ask: { properties: object } }
-    const lacking = parts.filter(({ data }) => data.lacks !== undefined)
-    expect(lacking.length).toBeGreaterThan(3)
-    const unknown = lacking.flatMap(({ name, data }) =>
-      Object.keys(data.lacks ?? {}).flatMap(member => (member in ask.properties ? [] : [`${name}: ${member}`])),
-    )
-    expect(unknown).toEqual([])
+  test('names and lacks only terms of a request', () => {
+    const all = words.$defs as unknown as Record<string, Term>
+    /** What a term has, wherever its schema is. */
+    const membersOf = ({ $ref, items, properties }: Term): Record<string, Term> =>
+      properties ?? (items ? membersOf(items) : $ref ? membersOf(all[$ref.slice('#/$defs/'.length)] as Term) : {})
+    const isTerm = (path: string): boolean => {
+      let at: Term | undefined = all.ask
+      for (const name of path.split('.')) at = at && membersOf(at)[name]
+      return at !== undefined
+    }
+    for (const key of ['terms', 'lacks'] as const) {
+      const naming = parts.filter(({ data }) => data[key] !== undefined)
+      expect(naming.length).toBeGreaterThan(3)
+      expect(
+        naming.flatMap(({ name, data }) => Object.keys(data[key] ?? {}).flatMap(path => (isTerm(path) ? [] : [`${name}: ${path}`]))),
+      ).toEqual([])
+    }
   })
 
   /** What clients ask for, by their half; a half of another name has no request here and fails. */

@@ -1,6 +1,6 @@
 // Streams of providers tell only terms of schemas/conversation.yaml, and each client's half writes all of them.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -60,12 +60,18 @@ function tellingsOf(pair: string): { name: string; said: Said[]; isWhole: boolea
   const library = new Map([...libraryOf(entry, project)].map(([name, { text }]) => [name, text]))
   const to = pair.split('-to-')[1] as string
   const mapping = interpret(data, library, project.formats.get(to)?.data.stream?.event_line, () => {})
-  const folder = join(root, 'mappings', pair, 'cases')
-  const cases = readdirSync(folder).flatMap(file => loadAll(readFileSync(join(folder, file), 'utf8')) as CaseData[])
+  // A pair without a mapping has none; its provider says what it says in the cases of other pairs.
+  const all = existsSync(join(root, 'mappings', pair, 'cases'))
+    ? [pair]
+    : readdirSync(join(root, 'mappings')).filter(name => name.endsWith(`-to-${to}`))
+  const folders = all.map(name => join(root, 'mappings', name, 'cases')).filter(folder => existsSync(folder))
+  const cases = folders.flatMap(folder =>
+    readdirSync(folder).flatMap(file => loadAll(readFileSync(join(folder, file), 'utf8')) as CaseData[]),
+  )
   return cases.flatMap(one => {
     if (one.stream === undefined) return []
     const ctx = { ...usualContext(project.configSchemas), ...(one.request?.ctx as object) }
-    const carry = mapping.carry(one.request?.in ?? {}, ctx)
+    const carry = mapping.carry(all.includes(pair) ? (one.request?.in ?? {}) : {}, ctx)
     const state = mapping.start()
     const said = one.stream.flatMap(event =>
       (event as { on?: string }).on === 'done' ? mapping.done(state, ctx, carry) : mapping.event(state, event.in, ctx, carry),

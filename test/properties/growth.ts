@@ -25,7 +25,23 @@ export interface Subject {
 
 const root = join(import.meta.dirname, '../..')
 
+/** The cases of a pair; of one without a mapping what clients ask and providers answer in those of other pairs. */
 function casesOf(pair: string): Case[] {
+  const own = casesIn(pair)
+  if (own.length > 0) return own
+  const [from, to] = pair.split('-to-')
+  const others = readdirSync(join(root, 'mappings'))
+  const asked = others.filter(name => name.startsWith(`${from}-to-`)).flatMap(casesIn)
+  const answered = others.filter(name => name.endsWith(`-to-${to}`)).flatMap(casesIn)
+  return [
+    ...asked.flatMap(({ name, request }) => (request ? [{ name, request }] : [])),
+    ...answered.flatMap(({ name, response, stream }) =>
+      response || stream ? [{ name, ...(response && { response: { in: response.in } }), ...(stream && { stream }) }] : [],
+    ),
+  ]
+}
+
+function casesIn(pair: string): Case[] {
   const folder = join(root, 'mappings', pair, 'cases')
   const files = existsSync(folder) ? readdirSync(folder).filter(file => file.endsWith('.yaml')) : []
   return files.sort().flatMap(file => parseYaml(file, readFileSync(join(folder, file), 'utf8'), []).map(({ value }) => value as Case))

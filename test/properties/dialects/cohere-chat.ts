@@ -29,9 +29,12 @@ export const cohereChat: Provider = {
       const { name, arguments: given } = object(call.function)
       return { ...call, id: numbered('call', index), function: { name, arguments: uncut(given, isCut) } }
     })
-    // A plan is one of calls.
+    const usage = object(response.usage)
+    const read = object(usage.tokens)
+    // A plan is one of calls, and what came from a cache is part of the input.
     return {
       ...response,
+      usage: { ...usage, tokens: { ...read, input_tokens: Math.max(number(read.input_tokens), number(usage.cached_tokens)) } },
       message: { ...message, ...(calls.length > 0 && { tool_calls: calls, ...(tool_plan !== undefined && { tool_plan }) }) },
     }
   },
