@@ -23,7 +23,7 @@ const WORDS = `The fate of each field of a client's request when the provider sp
 
 - **refused**: a request with the field gets status 400 \`unsupported_parameter\`, which names the field, and no provider is called.
 - **dropped**: the provider does not see the field. If a request has it, the \`x-sluice-dropped\` header of the answer names it; a model with \`unsupported: refuse\` refuses the request instead.
-- **conditional**: refused or dropped in the listed cases, of which the first that applies counts; the next row is its fate in all other cases. A case is an expression on the request; \`it is not the same in x\` and \`it leads to no x\` compare it with the provider's request: the field is reported if it was left out or, with the first, changed.
+- **conditional**: refused or dropped in the listed cases, of which the first that applies counts; the next row is its fate in all other cases. A case is an expression on the request, or on \`$ask\`, what the client's half reads of it in the terms of \`schemas/conversation.yaml\`; \`it is not the same in x\` and \`it leads to no x\` compare it with the provider's request: the field is reported if it was left out or, with the first, changed.
 - **carried**: the provider's request has its value, unchanged, at the listed members.
 - **changed**: the value of a member is computed from it, by the listed functions; or it decides, with other fields, whether a member is set and to which value.
 - **with what holds it**: no expression reads it by itself; it goes with the object that contains it.

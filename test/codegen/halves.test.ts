@@ -102,6 +102,52 @@ describe('a dialect of halves', () => {
     ])
   })
 
+  test('refuses what its providers lack, if a request says it', () => {
+    const refused = (name: string, asked: object): unknown => mapping(name).refused?.(asked as never, CONTEXT)?.param
+    const messages = [{ role: 'user', content: 'Hi' }]
+    expect(refused('chat-to-talk', { model: 'm', messages, functions: [{ name: 'f' }] })).toBe('functions')
+    expect(refused('chat-to-talk', { model: 'm', messages, tools: [] })).toBeUndefined()
+    expect(refused('messages-to-talk', { model: 'm', messages, tools: [{ name: 'f', input_schema: {} }] })).toBe('tools')
+    expect(refused('ollama-to-talk', { model: 'm', messages, tools: [{ function: { name: 'f' } }] })).toBe('tools')
+  })
+
+  // No half reads these, so that they would be lost without a word.
+  test.each<[pair: string, asked: object, param: string]>([
+    ['messages-to-ollama', { tools: [{ type: 'bash_20250124', name: 'bash' }] }, 'tools[].type'],
+    ['messages-to-talk', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'tools[].type'],
+    [
+      'messages-to-cohere_chat',
+      {
+        messages: [
+          { role: 'user', content: [{ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } }] },
+        ],
+      },
+      'messages[].content[].source',
+    ],
+    ['responses-to-ollama', { input: 'x', tools: [{ type: 'file_search', vector_store_ids: ['a'] }] }, 'tools[].type'],
+    ['responses-to-cohere_chat', { input: 'x', tool_choice: { type: 'web_search' } }, 'tool_choice.type'],
+    [
+      'chat-to-ollama',
+      { messages: [{ role: 'user', content: [{ type: 'video_url', video_url: { url: 'x' } }] }] },
+      'messages[].content[].type',
+    ],
+    ['chat-to-talk', { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'hosted' }] }] }, 'messages[].tool_calls[].type'],
+    [
+      'generate-to-ollama',
+      { contents: [{ parts: [{ fileData: { fileUri: 'gs://a', mimeType: 'image/png' } }] }] },
+      'contents[].parts[].fileData.fileUri',
+    ],
+    [
+      'generate-to-cohere_chat',
+      { contents: [{ parts: [{ inlineData: { mimeType: 'audio/wav', data: 'AAAA' } }] }] },
+      'contents[].parts[].inlineData.mimeType',
+    ],
+    ['generate-to-cohere_chat', { contents: [{ parts: [{ text: 'x' }] }], tools: [{ codeExecution: {} }] }, 'tools[].codeExecution'],
+    ['ollama-to-cohere_chat', { messages: [], logprobs: true }, 'logprobs'],
+  ])('%s refuses %j', (pair, asked, param) => {
+    expect(mapping(pair).refused?.(asked as never, CONTEXT)?.param).toBe(param)
+  })
+
   test.each(having('client'))('answers %s clients, whole and in a stream', other => {
     const one = mapping(`${other}-to-talk`)
     const asked = ASKED[other] as object
@@ -145,19 +191,26 @@ describe('a half that is wrong', () => {
   })
 })
 
-test('nothing else names a dialect that is taken away with its routes, its two mappings and the line of its provider', () => {
+test('nothing else names a dialect that is taken away with its routes and the line of its provider, and its folder brings it back', () => {
   const data = fixture('empty')
   for (const folder of ['schemas', 'routes', 'providers']) cpSync(join(root, folder), join(data.folder, folder), { recursive: true })
   cpSync(join(root, 'mappings'), join(data.folder, 'mappings'), {
     recursive: true,
-    filter: path => !/\/cases$|-to-ollama$|\/ollama-to-/.test(path),
+    filter: path => !path.endsWith('/cases'),
   })
+  const pairsOf = (): string[] => {
+    const project = readProject([data.folder])
+    checkProject(project)
+    expect(project.findings).toEqual([])
+    expect(project.mappings.size).toBeGreaterThan(40)
+    return [...project.mappings.keys()].filter(pair => pair.includes('ollama')).sort()
+  }
+  const before = pairsOf()
+  expect(before.length).toBe(having('client').length + having('provider').length - 2)
   rmSync(join(data.folder, 'schemas/ollama'), { recursive: true })
   for (const name of readdirSync(join(data.folder, 'routes'))) if (name.startsWith('ollama')) rmSync(join(data.folder, 'routes', name))
   data.edit('providers/ollama.yaml', '  ollama: /api/chat\n', '')
-  const project = readProject([data.folder])
-  checkProject(project)
-  expect(project.findings).toEqual([])
-  expect([...project.mappings.keys()].filter(pair => pair.includes('ollama'))).toEqual([])
-  expect(project.mappings.size).toBeGreaterThan(40)
+  expect(pairsOf()).toEqual([])
+  cpSync(join(root, 'schemas/ollama'), join(data.folder, 'schemas/ollama'), { recursive: true })
+  expect(pairsOf()).toEqual(before)
 })

@@ -352,7 +352,11 @@ test('spent amounts survive kill -9 of the worker, of the control process and of
   for (const pid of [...gateway.pids(''), gateway.process.pid as number]) process.kill(pid, 'SIGKILL')
   const again = await stage.start({ models: models(), keys: [{ name: 'file', value: FILE_KEY, budget: '0.01/day' }] }, gateway.folder)
   expect((await accountsOf(again))['key:file/day']?.spent).toBe(second.spent)
-  expect((await ask(again.url, FILE_KEY, 'sim', small)).status).toBe(200)
+  const served = await until(
+    () => ask(again.url, FILE_KEY, 'sim', small),
+    response => response.status === 200,
+  )
+  expect(served.status).toBe(200)
   await again.stop()
 })
 

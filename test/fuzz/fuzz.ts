@@ -23,6 +23,8 @@ import { type RawUpstream, startRawUpstream } from './upstream.js'
 
 export interface FuzzOptions {
   minutes: number
+  /** At least so many cases of each kind, however long they take. Default none. */
+  least?: number
   seed: number
   /** One case alone. */
   only?: number
@@ -41,11 +43,12 @@ const WIDTH = 8
 const PATIENCE = 15_000
 const MOST = 20
 const PROVIDERS = ['openai', 'anthropic', 'gemini']
+const KINDS = ['bodies', 'heads', 'answers']
 /** Statuses that tell of what is not there, or of what the provider did; all others from 500 on are ours. */
 const ODD = 500
 
 /** Runs for so many minutes, or one case. Throws where the gateway does not begin. */
-export async function fuzz({ minutes, seed, only }: FuzzOptions): Promise<FuzzResult> {
+export async function fuzz({ minutes, least = 0, seed, only }: FuzzOptions): Promise<FuzzResult> {
   const plan = await loadPlan(undefined)
   const corpus = corpusOf(plan)
   const good = (path: string, body: string): Buffer => goodAnswer(path, body, corpus)
@@ -63,12 +66,13 @@ export async function fuzz({ minutes, seed, only }: FuzzOptions): Promise<FuzzRe
   try {
     const until = performance.now() + minutes * 60_000
     let next = only ?? 0
+    const isDone = (): boolean => performance.now() >= until && KINDS.every(kind => (result.cases[kind] ?? 0) >= least)
     const work = async (): Promise<void> => {
       do {
         const index = next++
         const found = await attempt(index, { url: gateway.url, plan, corpus, upstream, seed, result })
         for (const what of found) note(`case ${index} of seed ${seed}: ${what}`)
-      } while (only === undefined && performance.now() < until && findings.length < MOST && gateway.isAlive())
+      } while (only === undefined && !isDone() && findings.length < MOST && gateway.isAlive())
     }
     await Promise.all(Array.from({ length: only === undefined ? WIDTH : 1 }, work))
     for (const what of [...upstream.wrong, ...sound.wrong].slice(0, MOST)) note(`the gateway sent what is no JSON: ${what}`)
