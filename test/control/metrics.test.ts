@@ -136,8 +136,10 @@ test('metrics count reloads of the configuration by outcome', async () => {
 })
 
 test('every metric of the list exists, with exactly its labels', async () => {
+  const attempts = 'sluice_attempts_total{target="up/sim",outcome="ok"}'
+  const before = figureOf(await page(), attempts) ?? 0
   expect((await ask(gateway.url, FILE_KEY, 'sim', { max_tokens: 9 })).status).toBe(200)
-  await untilIs('sluice_attempts_total{target="up/sim",outcome="ok"}', 1)
+  await untilIs(attempts, before + 1)
   const found: Record<string, Set<string>> = {}
   const text = await until(page, one => one.includes('sluice_budget_reserved{'))
   for (const name of text.matchAll(/^# TYPE (\S+)/gm)) found[name[1] as string] = new Set()
