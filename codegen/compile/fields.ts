@@ -4,7 +4,6 @@ import type { MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { type Js, joined, js, json, optionalAccess } from '../jsonata/js.js'
 import { NOTHING, type Operand } from '../jsonata/types.js'
-import type { Lines } from '../jsonata/unit.js'
 import { type Source, seesAsk } from '../read/functions.js'
 import type { FieldRule } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
@@ -42,23 +41,15 @@ export function printFieldChecks(
         if (carried !== undefined) {
           body.add(js`if (${isLost(path, carried)}) ${each(path, rule)}`)
         } else if (when !== undefined) {
-          const condition = (into: Lines): void => {
-            const operand = compileCondition({
-              module,
-              source: source(['fields', kind, path, 'when'], when),
-              root,
-              globals: globals[kind],
-              into,
-            })
-            into.add(js`const ${held} = ${operand.code}`)
-            into.add(js`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
-          }
-          if (seesAsk(when)) {
-            // A condition on the conversation reads it once more, so that most requests must not pay for it.
-            body.add(js`if (${isUsed(path)}) {`)
-            condition(body.nested())
-            body.add(js`}`)
-          } else condition(body)
+          const isOfAsk = seesAsk(when)
+          // A condition on the conversation reads it once more, so that most requests must not pay for it.
+          if (isOfAsk) body.add(js`if (${isUsed(path)}) {`)
+          const into = isOfAsk ? body.nested() : body
+          const site = { module, source: source(['fields', kind, path, 'when'], when), root, globals: globals[kind], into }
+          const operand = compileCondition(site, isOfAsk)
+          into.add(js`const ${held} = ${operand.code}`)
+          into.add(js`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
+          if (isOfAsk) body.add(js`}`)
         } else {
           body.add(js`if (${isUsed(path)}) ${each(path, rule)}`)
         }
@@ -74,11 +65,11 @@ export function printFieldChecks(
   )
 }
 
-function compileCondition(site: ExpressionSite): Operand {
+function compileCondition(site: ExpressionSite, isOfAsk: boolean): Operand {
   const { module, source, root, globals, into } = site
   const node = module.parse(source)
   if (node === undefined) return NOTHING
-  return seesAsk(source.text) ? compileAsked(node, site) : module.compileTree(node, source, root, globals, into, { isSerialised: false })
+  return isOfAsk ? compileAsked(node, site) : module.compileTree(node, source, root, globals, into, { isSerialised: false })
 }
 
 /** The members of the provider's request that a field is carried over as, if a rule names them. */

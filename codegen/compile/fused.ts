@@ -13,7 +13,7 @@ import { constant, type ExpressionSite } from './emit.js'
 /** Compiles a call that can be fused; undefined if it cannot. */
 export function compileFused(node: Node, site: ExpressionSite): Operand | undefined {
   const fusion = fusionOf(node, finder(site), site.module.readsOf)
-  return fusion && compiled(fusion, NOTHING, site)
+  return fusion && compiled(fusion, site, { root: NOTHING, globals: new Map() })
 }
 
 /**
@@ -22,27 +22,25 @@ export function compileFused(node: Node, site: ExpressionSite): Operand | undefi
  */
 export function compileAsked(node: Node, site: ExpressionSite): Operand {
   const { module, source, root, globals, into } = site
-  const names = [ASK, ...globals.keys()]
-  const lambda = lambdaOf(names, node)
+  const lambda: LambdaNode = { ...(parse(`function($${ASK}) { 0 }`) as LambdaNode), body: node }
   const reads = readsIn(lambda, 0, module.readsOf)
-  const [ask, ...others] = [parse('$read_ask($, $ctx)'), ...[...globals.keys()].map(name => parse(`$${name}`))]
-  const fusion = reads && fusionWith({ found: { lambda, source }, given: [ask as Node, ...others], reads }, finder(site))
-  if (fusion !== undefined) return compiled(fusion, root, site)
-  const whole = constant(ASK, module.compileTree(ask as Node, source, root, globals, into, { isSerialised: false, isOutput: false }), site)
+  const ask = parse('$read_ask($, $ctx)')
+  const fusion = reads && fusionWith({ found: { lambda, source }, given: [ask], reads }, finder(site))
+  if (fusion !== undefined) return compiled(fusion, site, { root, globals })
+  const whole = constant(ASK, module.compileTree(ask, source, root, globals, into, { isSerialised: false, isOutput: false }), site)
   return module.compileTree(node, source, root, new Map([...globals, [ASK, { code: whole.code, operand: whole }]]), into)
-}
-
-function lambdaOf(names: readonly string[], body: Node): LambdaNode {
-  const made = parse(`function(${names.map(name => `$${name}`).join(', ')}) { 0 }`) as LambdaNode
-  return { ...made, body }
 }
 
 function finder({ module, globals }: ExpressionSite): (name: string) => LibraryFunction | undefined {
   return name => (globals.has(name) ? undefined : module.functionOf(name))
 }
 
-/** Compiles the outer function, whose own input is `root`. */
-function compiled({ outer, inner, given, binds, pairs }: Fusion<LibraryFunction>, root: Operand, site: ExpressionSite): Operand {
+/** Compiles the outer function; `seenBy`: what it sees beside its arguments. */
+function compiled(
+  { outer, inner, given, binds, pairs }: Fusion<LibraryFunction>,
+  site: ExpressionSite,
+  seenBy: Pick<ExpressionSite, 'root' | 'globals'>,
+): Operand {
   const { module, into } = site
   const operandOf = (wish: string, part: Node, at: ExpressionSite): Operand =>
     constant(wish, module.compileTree(part, at.source, at.root, at.globals, into, { isSerialised: false, isOutput: false }), at)
@@ -64,6 +62,10 @@ function compiled({ outer, inner, given, binds, pairs }: Fusion<LibraryFunction>
   const object = objectCode([...parts.keys()], [...parts.values()])
   const made: Operand = { code: object, compound: object, bits: OBJ, stable: true, parts }
   const [taken, ...others] = outer.lambda.arguments
-  const seen = new Map([...bind(others, given.outer), ...(taken ? [[taken.value, { code: object, operand: made }] as const] : [])])
-  return module.compileTree(outer.lambda.body, outer.source, root, seen, into)
+  const seen = new Map([
+    ...seenBy.globals,
+    ...bind(others, given.outer),
+    ...(taken ? [[taken.value, { code: object, operand: made }] as const] : []),
+  ])
+  return module.compileTree(outer.lambda.body, outer.source, seenBy.root, seen, into)
 }
