@@ -43,7 +43,14 @@ const WIDTH = 8
 const PATIENCE = 15_000
 const MOST = 20
 const PROVIDERS = ['openai', 'anthropic', 'gemini']
-const KINDS = ['bodies', 'heads', 'answers']
+/** What a case may be; one that is here twice is drawn twice as often. */
+const TRIALS: [name: string, run: typeof badBody][] = [
+  ['bodies', badBody],
+  ['bodies', badBody],
+  ['heads', badHead],
+  ['answers', badAnswer],
+  ['answers', badAnswer],
+]
 /** Statuses that tell of what is not there, or of what the provider did; all others from 500 on are ours. */
 const ODD = 500
 
@@ -66,7 +73,7 @@ export async function fuzz({ minutes, least = 0, seed, only }: FuzzOptions): Pro
   try {
     const until = performance.now() + minutes * 60_000
     let next = only ?? 0
-    const isDone = (): boolean => performance.now() >= until && KINDS.every(kind => (result.cases[kind] ?? 0) >= least)
+    const isDone = (): boolean => performance.now() >= until && TRIALS.every(([name]) => (result.cases[name] ?? 0) >= least)
     const work = async (): Promise<void> => {
       do {
         const index = next++
@@ -118,13 +125,7 @@ interface Stage {
 /** One case; gives what is wrong. */
 async function attempt(index: number, stage: Stage): Promise<string[]> {
   const chance = random(stage.seed, index)
-  const [name, run] = chance.pick<[string, typeof badBody]>([
-    ['bodies', badBody],
-    ['bodies', badBody],
-    ['heads', badHead],
-    ['answers', badAnswer],
-    ['answers', badAnswer],
-  ])
+  const [name, run] = chance.pick(TRIALS)
   stage.result.cases[name] = (stage.result.cases[name] ?? 0) + 1
   try {
     return (await run(index, chance, stage)).map(found => `${name}: ${found}`)
