@@ -36,7 +36,8 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const [client = '', upstream = ''] = pair.split('-to-')
-  if (!project.mappings.has(pair)) {
+  const mapping = project.mappings.get(pair)
+  if (mapping === undefined) {
     const pairs = [...project.mappings.keys()]
     const akin = pairs.filter(name => name.startsWith(`${client}-to-`) || name.endsWith(`-to-${upstream}`))
     const near = nearest(pairs, pair)
@@ -54,9 +55,7 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
   } catch (error) {
     if (error instanceof UsageError) throw error
     const detail = `the mapping fails: ${error instanceof Error ? error.message : String(error)}`
-    throw new DataError([
-      { file: `mappings/${pair}/mapping.yaml`, line: 1, column: 1, rule: 'case/error', detail, remedy: 'correct the mapping' },
-    ])
+    throw new DataError([{ file: mapping.document.file, line: 1, column: 1, rule: 'case/error', detail, remedy: 'correct the mapping' }])
   }
 }
 
