@@ -28,6 +28,9 @@ export interface Stage {
   upstreams: Upstream[]
 }
 
+/** An ejection outlasts the requests of a test, on a busy machine, too. */
+const health = { base_ejection_time: '10m', max_ejection_time: '10m' }
+
 /** One model, `m`, with a target for each script, in their order; a script may also be an upstream that is there already. */
 export async function setUp(
   scripts: readonly (Script | Upstream)[],
@@ -39,7 +42,7 @@ export async function setUp(
   )
   const gateway = closing(
     await startGateway({
-      upstreams: Object.fromEntries(upstreams.map(({ url }, index) => [`up${index}`, { provider, base: url, secret: SECRET }])),
+      upstreams: Object.fromEntries(upstreams.map(({ url }, index) => [`up${index}`, { provider, base: url, secret: SECRET, health }])),
       models: { m: { targets: upstreams.map((_, index) => ({ upstream: `up${index}`, priority: index + 1 })) } },
       ...more,
     }),

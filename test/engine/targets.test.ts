@@ -235,7 +235,7 @@ describe.concurrent('a target that failed', () => {
   test('comes back when its time is over, and stays if it answers', async () => {
     let isIll = true
     const stage = await setUp([
-      socket => (isIll ? json(socket, 429, chat.error, 'retry-after: 3\r\n') : json(socket, 200, chat.answer)),
+      socket => (isIll ? json(socket, 429, chat.error, 'retry-after: 10\r\n') : json(socket, 200, chat.answer)),
       good,
     ])
     await (await ask(stage.gateway)).text()
@@ -249,7 +249,7 @@ describe.concurrent('a target that failed', () => {
   })
 
   test('is ejected again if the trial fails', async () => {
-    const stage = await setUp([failing(429, 'retry-after: 3\r\n'), good])
+    const stage = await setUp([failing(429, 'retry-after: 10\r\n'), good])
     await (await ask(stage.gateway)).text()
     await untilTried(stage, 2)
     const others = counts(stage)[1] as number
