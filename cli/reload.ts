@@ -51,6 +51,7 @@ const STORE: Readonly<Record<string, (keyof StoreSettings)[]>> = {
   currency: ['currency'],
   ledger: ['keep'],
   kept: ['kept'],
+  metrics: ['metrics'],
   key_cache: ['keyCache'],
 }
 

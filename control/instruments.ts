@@ -1,83 +1,94 @@
-// The metrics with their names, descriptions and labels.
+// The instruments of the metrics: what each is counted with. What is left out has instruments that do nothing.
 
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, type Metric, type OpenMetricsContentType, type Registry } from 'prom-client'
+import { COUNTERS, type Definition, GAUGES, HISTOGRAMS } from './metric-list.js'
 
-const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
-const OWN_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10]
-const TOKEN_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.2, 0.5, 1]
+/** Series of one metric; further ones are counted together. */
+export const MOST_SERIES = 20_000
+/** The value of a label for what has no series of its own, or no name in the configuration. */
+export const OTHER = 'other'
 
-export type Instruments = ReturnType<typeof createInstruments>
+interface Instrument<Label extends string, Series> {
+  /** Adds a series if there is none with these labels. */
+  at(labels: Record<Label, string>): Series
+  /** Removes all series. */
+  reset(): void
+}
+type Add = (amount: number) => void
+/** @param id the exchange that the value is of */
+type Observe = (value: number, id: string) => void
 
-export function createInstruments(registry: Registry) {
-  const registers = [registry]
-  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]): Counter<Label> =>
-    new Counter({ name, help, labelNames: [...labelNames], registers })
-  const histogram = <Label extends string>(name: string, help: string, labelNames: readonly Label[], buckets: number[]): Histogram<Label> =>
-    new Histogram({ name, help, labelNames: [...labelNames], buckets, registers })
-  const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]): Gauge<Label> =>
-    new Gauge({ name, help, labelNames: [...labelNames], registers })
+type InstrumentsOf<List extends Record<string, Definition>, Series> = {
+  [Name in keyof List]: Instrument<List[Name]['labels'][number], Series>
+}
+export type Instruments = InstrumentsOf<typeof COUNTERS, Add> &
+  InstrumentsOf<typeof HISTOGRAMS, Observe> &
+  InstrumentsOf<typeof GAUGES, { set(value: number): void; add: Add }>
+
+type Labels = Record<string, string>
+
+/** @param without names of metrics, and labels as `metric.label` */
+export function createInstruments(without: readonly string[], registers: Registry<OpenMetricsContentType>[]): Instruments {
+  const omitted = new Set(without)
+  const made = <List extends Record<string, Definition>, Series, Kind extends Metric>(
+    list: List,
+    nothing: Series,
+    create: (definition: List[keyof List], labelNames: string[]) => Kind,
+    series: (metric: Kind, labels: Labels) => Series,
+  ): InstrumentsOf<List, Series> => {
+    const instruments = Object.entries(list).map(([key, definition]) => {
+      const { name, labels } = definition
+      if (omitted.has(name)) return [key, { at: () => nothing, reset: () => undefined }]
+      const kept = labels.filter(label => !omitted.has(`${name}.${label}`))
+      const metric = create(definition as List[keyof List], kept)
+      let limited = seriesLimit(kept)
+      const reset = (): void => {
+        limited = seriesLimit(kept)
+        metric.reset()
+      }
+      return [key, { at: (given: Labels) => series(metric, limited(given)), reset }]
+    })
+    return Object.fromEntries(instruments) as InstrumentsOf<List, Series>
+  }
+  const nothing = (): void => undefined
   return {
-    requests: counter('sluice_requests_total', 'Ended exchanges.', [
-      'route',
-      'dialect',
-      'upstream_dialect',
-      'model',
-      'target',
-      'status',
-      'ended',
-    ]),
-    seconds: histogram('sluice_request_seconds', 'Duration of an exchange.', ['route', 'model', 'target', 'ended'], SECONDS),
-    firstToken: histogram(
-      'sluice_first_token_seconds',
-      'Time from the beginning of an exchange to the first part of its answer.',
-      ['model', 'target'],
-      SECONDS,
+    ...made(
+      COUNTERS,
+      nothing,
+      ({ name, help }, labelNames) => new Counter({ name, help, labelNames, registers }),
+      (counter, labels): Add =>
+        amount =>
+          counter.inc(labels, amount),
     ),
-    perToken: histogram('sluice_token_seconds', 'Time for each output token of a stream.', ['model', 'target'], TOKEN_SECONDS),
-    overhead: histogram(
-      'sluice_overhead_seconds',
-      'Time to the first byte of an answer, without the time that the upstream took to its own, for exchanges with one attempt.',
-      ['route', 'dialect', 'upstream_dialect'],
-      OWN_SECONDS,
+    ...made(
+      HISTOGRAMS,
+      nothing,
+      ({ name, help, buckets }, labelNames) =>
+        new Histogram({ name, help, labelNames, buckets: [...buckets], registers, enableExemplars: true }),
+      (histogram, labels): Observe =>
+        (value, id) =>
+          histogram.observe({ labels, value, exemplarLabels: { request_id: id } }),
     ),
-    gap: histogram('sluice_stream_gap_seconds', 'Longest silence of the upstream in a stream.', ['model', 'target'], SECONDS),
-    queue: histogram('sluice_queue_seconds', 'Time that an exchange waited for slots of its targets.', ['target', 'outcome'], SECONDS),
-    tokens: counter(
-      'sluice_tokens_total',
-      'Tokens that providers reported; input includes cached, cache_write, audio_input and image_input, output includes reasoning, audio_output and image_output.',
-      ['kind', 'model', 'target'],
+    ...made(
+      GAUGES,
+      { set: nothing, add: nothing },
+      ({ name, help }, labelNames) => new Gauge({ name, help, labelNames, registers }),
+      (gauge, labels) => ({ set: (value: number) => gauge.set(labels, value), add: (amount: number) => gauge.inc(labels, amount) }),
     ),
-    cost: counter('sluice_cost_total', 'Cost of providers, in the currency.', ['model', 'target', 'group', 'currency']),
-    charge: counter('sluice_charge_total', 'Charges of callers, in the currency.', ['model', 'target', 'group', 'currency']),
-    unpriced: counter('sluice_unpriced_total', 'Exchanges with usage but without a price.', ['model', 'target', 'group']),
-    attempts: counter('sluice_attempts_total', 'Attempts at targets, by outcome.', ['target', 'outcome']),
-    refused: counter('sluice_refused_total', 'Exchanges that were refused before the first attempt.', ['reason', 'group']),
-    dropped: counter('sluice_dropped_fields_total', 'Fields that were dropped or changed for a provider.', [
-      'dialect',
-      'upstream_dialect',
-      'field',
-    ]),
-    lost: counter('sluice_ledger_lost_total', 'Exchanges without a row, because their records could not be delivered in time.', []),
-    inFlight: gauge('sluice_in_flight', 'Exchanges under way.', ['worker']),
-    streams: gauge('sluice_streams_open', 'Streams under way.', ['worker']),
-    sockets: gauge('sluice_sockets_open', "Clients' sockets that are open.", ['worker']),
-    bodies: gauge('sluice_body_bytes_held', 'Memory of the bodies of requests under way.', ['worker']),
-    gc: gauge('sluice_gc_seconds_total', 'Time of garbage collections of a worker.', ['worker']),
-    targetUp: gauge('sluice_target_up', '1: in use, 0.5: on trial, 0: ejected; the lowest value of all workers.', ['target']),
-    targetInFlight: gauge('sluice_target_in_flight', 'Exchanges under way of a target.', ['target']),
-    stateUp: gauge('sluice_state_up', 'Whether the process, or the Redis, that counts shared limits answers all workers.', []),
-    reloads: gauge('sluice_config_reloads_total', 'Changes of the configuration, by outcome.', ['outcome']),
-    ring: gauge('sluice_ledger_ring', 'Records that wait in a worker.', ['worker']),
-    keys: gauge('sluice_keys_cached', 'Keys of the store in the cache of a worker.', ['worker']),
-    delay: gauge('sluice_loop_delay_seconds', 'Delay of the event loop of a worker in the last second.', ['worker', 'quantile']),
-    resident: gauge('process_resident_memory_bytes', 'Memory of a worker.', ['worker']),
-    cpu: gauge('process_cpu_seconds_total', 'Processor time of a worker.', ['worker']),
-    remaining: gauge('sluice_budget_remaining', 'Remainder of a budget with metrics, in its current window.', ['budget', 'currency']),
-    reserved: gauge('sluice_budget_reserved', 'Reservations of exchanges under way of this instance.', ['budget', 'currency']),
-    lag: gauge('sluice_ledger_lag_seconds', 'Waiting time of the oldest record for the store.', []),
-    spool: gauge('sluice_ledger_spool_bytes', 'Size of the records on disk that wait for the store.', []),
-    storeUp: gauge('sluice_store_up', 'Whether the store answers.', []),
-    restarts: gauge('sluice_control_restarts_total', 'Restarts of the control process.', []),
-    config: gauge('sluice_config_info', 'The running configuration and version.', ['hash', 'version']),
+  }
+}
+
+/** The labels that are kept; or `other` for each, if the metric has too many series. */
+function seriesLimit(kept: readonly string[]): (labels: Labels) => Labels {
+  const known = new Map<string, Labels>()
+  const other = Object.fromEntries(kept.map(label => [label, OTHER]))
+  return given => {
+    const key = kept.map(label => given[label]).join('\n')
+    const found = known.get(key)
+    if (found !== undefined) return found
+    if (known.size >= MOST_SERIES) return other
+    const labels = Object.fromEntries(kept.map(label => [label, given[label] as string]))
+    known.set(key, labels)
+    return labels
   }
 }

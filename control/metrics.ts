@@ -1,21 +1,21 @@
 // Metrics for Prometheus, from the records of exchanges and the gauges of workers. Labels contain only names of the
 // configuration, so their number is bounded.
 
-import { Registry } from 'prom-client'
+import { type OpenMetricsContentType, Registry, type RegistryContentType } from 'prom-client'
 import { METERS } from '../engine/core/meters.js'
 import type { Spent } from '../engine/snapshot/model.js'
-import { createInstruments, type Instruments } from './instruments.js'
+import { createInstruments, type Instruments, MOST_SERIES, OTHER } from './instruments.js'
 import type { Pricing } from './ledger/price.js'
 import type { ExchangeRecord } from './ledger/record.js'
 import type { Reloads } from './settings.js'
 import { ENDED } from './store/columns.js'
 import type { Worker } from './workers.js'
 
-/** Series of one metric; further ones are counted together. */
-const MOST_SERIES = 20_000
 const NONE = 'none'
 
 export interface MetricsOptions {
+  /** Names of metrics that are left out, and labels as `metric.label`. */
+  without: readonly string[]
   currency: string
   pricing: Pricing
   config: string
@@ -33,41 +33,61 @@ export interface Metrics {
   /** Counts exchanges that have ended. */
   count(records: readonly ExchangeRecord[]): void
   lost(count: number): void
-  page(): Promise<{ type: string; text: string }>
+  /** In the format of OpenMetrics, which has exemplars, or in Prometheus's own. */
+  page(isOpenMetrics: boolean): Promise<{ type: string; text: string }>
 }
 
 export function createMetrics(options: MetricsOptions): Metrics {
-  const registry = new Registry()
-  const instruments = createInstruments(registry)
-  instruments.restarts.set(options.restarts)
-  instruments.config.set({ hash: options.config, version: options.version }, 1)
-  instruments.lost.inc(0)
-  const limited = createSeriesLimit()
+  const registry = openRegistry()
+  const instruments = createInstruments(options.without, [registry])
+  instruments.restarts.at({})(options.restarts)
+  instruments.config.at({ hash: options.config, version: options.version }).set(1)
+  instruments.lost.at({})(0)
+  const open = copyInto(openRegistry(), registry)
+  const text = copyInto(new Registry(), registry)
   const targets = new Set<string>()
   return {
     count: records => {
       for (const alike of alikeIn(records)) {
         const { target } = alike[0]
         if (target !== undefined && targets.size < MOST_SERIES) targets.add(target)
-        countExchanges(instruments, limited, alike)
-        countMoney(instruments, limited, alike, options)
-        countAttempts(instruments, limited, alike)
+        countExchanges(instruments, alike)
+        countMoney(instruments, alike, options)
+        countAttempts(instruments, alike)
       }
     },
-    lost: count => instruments.lost.inc(count),
-    async page() {
+    lost: count => instruments.lost.at({})(count),
+    async page(isOpenMetrics) {
       const workers = options.workers()
       setWorkers(instruments, workers)
       setTargets(instruments, workers, targets)
-      for (const [outcome, count] of Object.entries(options.reloads())) instruments.reloads.set({ outcome }, count)
+      instruments.reloads.reset()
+      for (const [outcome, count] of Object.entries(options.reloads())) instruments.reloads.at({ outcome })(count)
       await setBudgets(instruments, workers, options)
       const state = options.state()
-      instruments.lag.set(state.lag / 1000)
-      instruments.spool.set(state.spool)
-      instruments.storeUp.set(state.isUp ? 1 : 0)
-      return { type: registry.contentType, text: await registry.metrics() }
+      instruments.lag.at({}).set(state.lag / 1000)
+      instruments.spool.at({}).set(state.spool)
+      instruments.storeUp.at({}).set(state.isUp ? 1 : 0)
+      const page = isOpenMetrics ? open : text
+      return { type: page.contentType, text: await page.metrics() }
     },
   }
+}
+
+/** Only metrics of such a registry may have exemplars. */
+function openRegistry(): Registry<OpenMetricsContentType> {
+  const registry = new Registry<OpenMetricsContentType>()
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+  return registry
+}
+
+/** The metrics of a registry in the format of another, as objects of its own: a page of OpenMetrics renames its counters. */
+function copyInto<Format extends RegistryContentType>(
+  copy: Registry<Format>,
+  registry: Registry<OpenMetricsContentType>,
+): Registry<Format> {
+  for (const metric of registry.getMetricsAsArray()) copy.registerMetric(Object.create(metric))
+  return copy
 }
 
 /** Records that have all labels in common: most of a batch have, and series are found once for them. */
@@ -86,35 +106,37 @@ function alikeIn(records: readonly ExchangeRecord[]): Iterable<Alike> {
 }
 
 /** How long exchanges took, how they ended, and what they used. */
-function countExchanges(instruments: Instruments, limited: SeriesLimit, alike: Alike): void {
+function countExchanges(instruments: Instruments, alike: Alike): void {
   const { requests, seconds, firstToken, perToken, overhead, gap, queue, tokens } = instruments
   const [first] = alike
   const names = { model: first.model ?? NONE, target: first.target ?? NONE }
   const route = first.route ?? NONE
   const ended = ENDED[first.ended] ?? 'failed'
   const dialects = dialectsOf(first)
-  requests.inc(limited('requests', { route, ...dialects, ...names, status: String(first.status), ended }), alike.length)
-  const whole = limited('seconds', { route, ...names, ended })
-  const pair = limited('pair', names)
-  const own = limited('overhead', { route, ...dialects })
+  requests.at({ route, ...dialects, ...names, status: String(first.status), ended })(alike.length)
+  const total = seconds.at({ route, ...names, ended })
+  const toFirst = firstToken.at(names)
+  const token = perToken.at(names)
+  const silence = gap.at(names)
+  const own = overhead.at({ route, ...dialects })
   const used = new Map<string, number>()
   const add = (kind: string, count: number | undefined): void => {
     if (count !== undefined && count > 0) used.set(kind, (used.get(kind) ?? 0) + count)
   }
   for (const record of alike) {
-    seconds.observe(whole, record.total / 1000)
+    const { id } = record
+    total(record.total / 1000, id)
     if (record.firstToken !== undefined) {
-      firstToken.observe(pair, record.firstToken / 1000)
-      if (record.output !== undefined && record.output > 1)
-        perToken.observe(pair, (record.total - record.firstToken) / 1000 / record.output)
+      toFirst(record.firstToken / 1000, id)
+      if (record.output !== undefined && record.output > 1) token((record.total - record.firstToken) / 1000 / record.output, id)
     }
-    if (record.gap !== undefined) gap.observe(pair, record.gap / 1000)
+    if (record.gap !== undefined) silence(record.gap / 1000, id)
     // Of several attempts the last one's time is known only.
     if (record.attempts === 1 && record.upstream !== undefined && record.firstByte !== undefined)
-      overhead.observe(own, Math.max(0, record.firstByte - record.upstream - (record.queued ?? 0)) / 1000)
+      own(Math.max(0, record.firstByte - record.upstream - (record.queued ?? 0)) / 1000, id)
     if (record.queued !== undefined) {
       const outcome = record.attempts > 0 ? 'ok' : (record.error ?? NONE)
-      queue.observe(limited('queue', { target: names.target, outcome }), record.queued / 1000)
+      queue.at({ target: names.target, outcome })(record.queued / 1000, id)
     }
     add('input', record.input)
     add('output', record.output)
@@ -124,12 +146,11 @@ function countExchanges(instruments: Instruments, limited: SeriesLimit, alike: A
     const meters = record.words?.meters
     if (meters) for (const [name, count] of Object.entries(meters)) if (METERS[name]?.parent !== undefined) add(name, count)
   }
-  for (const [kind, count] of used) tokens.inc({ kind, ...pair }, count)
+  for (const [kind, count] of used) tokens.at({ kind, ...names })(count)
 }
 
 function countMoney(
   { cost, charge, unpriced }: Instruments,
-  limited: SeriesLimit,
   alike: Alike,
   { currency, pricing }: Pick<MetricsOptions, 'currency' | 'pricing'>,
 ): void {
@@ -144,36 +165,32 @@ function countMoney(
   }
   if (priced + without === 0) return
   const [{ model = NONE, target = NONE, group = NONE }] = alike
-  const whose = limited('whose', { model, target, group })
+  const whose = { model, target, group }
   if (priced > 0) {
-    cost.inc({ ...whose, currency }, costs / 1e9)
-    charge.inc({ ...whose, currency }, charges / 1e9)
+    cost.at({ ...whose, currency })(costs / 1e9)
+    charge.at({ ...whose, currency })(charges / 1e9)
   }
-  if (without > 0) unpriced.inc(whose, without)
+  if (without > 0) unpriced.at(whose)(without)
 }
 
 /** The attempts of exchanges, or their refusals before the first one; and the fields that were dropped. */
-function countAttempts({ attempts, refused, dropped }: Instruments, limited: SeriesLimit, alike: Alike): void {
+function countAttempts({ attempts, refused, dropped }: Instruments, alike: Alike): void {
   const [first] = alike
   const { error, group = NONE, target = NONE } = first
-  if (first.attempts > 0) attempts.inc(limited('attempts', { target, outcome: error ?? 'ok' }), alike.length)
+  if (first.attempts > 0) attempts.at({ target, outcome: error ?? 'ok' })(alike.length)
   const isRefused = first.attempts === 0 && first.status >= 400
   const usual = REASONS[error ?? ''] ?? error ?? NONE
   for (const { words } of alike) {
-    if (isRefused) refused.inc(limited('refused', { reason: words?.reason ?? usual, group }))
+    if (isRefused) refused.at({ reason: words?.reason ?? usual, group })(1)
     if (words === undefined) continue
-    for (const one of words.failed ?? []) attempts.inc(limited('attempts', { target: one.target, outcome: one.kind }))
+    for (const one of words.failed ?? []) attempts.at({ target: one.target, outcome: one.kind })(1)
     // A label has names of schemas and of the configuration only. Those that a client made up are in the detail of the row.
-    for (const name of words.dropped ?? [])
-      dropped.inc(limited('dropped', { ...dialectsOf(first), field: words.unnamed?.includes(name) ? OTHER : name }))
+    for (const name of words.dropped ?? []) dropped.at({ ...dialectsOf(first), field: words.unnamed?.includes(name) ? OTHER : name })(1)
   }
 }
 
 /** The reasons of refusals, by the kind of error, if nothing more is known. */
 const REASONS: Readonly<Record<string, string>> = { authentication: 'key', permission: 'key', billing: 'budget' }
-
-/** A name that is none of the configuration. */
-const OTHER = 'other'
 
 const dialectsOf = ({ dialect, upstreamDialect }: ExchangeRecord): { dialect: string; upstream_dialect: string } => ({
   dialect: dialect ?? NONE,
@@ -186,17 +203,17 @@ function setWorkers(instruments: Instruments, workers: readonly Worker[]): void 
   for (const { pid, gauges } of workers) {
     if (gauges === undefined) continue
     const worker = String(pid)
-    inFlight.set({ worker }, gauges.inFlight)
-    streams.set({ worker }, gauges.streams)
-    sockets.set({ worker }, gauges.sockets)
-    bodies.set({ worker }, gauges.bodyBytes)
-    gc.set({ worker }, gauges.gcMilliseconds / 1000)
-    ring.set({ worker }, gauges.records)
-    keys.set({ worker }, gauges.keys)
-    delay.set({ worker, quantile: '0.5' }, gauges.loopDelay50 / 1000)
-    delay.set({ worker, quantile: '0.99' }, gauges.loopDelay99 / 1000)
-    resident.set({ worker }, gauges.residentBytes)
-    cpu.set({ worker }, gauges.cpuMicroseconds / 1e6)
+    inFlight.at({ worker }).set(gauges.inFlight)
+    streams.at({ worker }).set(gauges.streams)
+    sockets.at({ worker }).set(gauges.sockets)
+    bodies.at({ worker }).set(gauges.bodyBytes)
+    gc.at({ worker })(gauges.gcMilliseconds / 1000)
+    ring.at({ worker }).set(gauges.records)
+    keys.at({ worker }).set(gauges.keys)
+    delay.at({ worker, quantile: '0.5' }).set(gauges.loopDelay50 / 1000)
+    delay.at({ worker, quantile: '0.99' }).set(gauges.loopDelay99 / 1000)
+    resident.at({ worker }).set(gauges.residentBytes)
+    cpu.at({ worker })(gauges.cpuMicroseconds / 1e6)
   }
 }
 
@@ -211,10 +228,10 @@ function setTargets({ targetUp, targetInFlight, stateUp }: Instruments, workers:
   }
   for (const target of [...busy.keys(), ...up.keys()]) if (targets.size < MOST_SERIES) targets.add(target)
   for (const target of targets) {
-    targetUp.set({ target }, up.get(target) ?? 1)
-    targetInFlight.set({ target }, busy.get(target) ?? 0)
+    targetUp.at({ target }).set(up.get(target) ?? 1)
+    targetInFlight.at({ target }).set(busy.get(target) ?? 0)
   }
-  stateUp.set(known.every(({ isStateUp }) => isStateUp !== false) ? 1 : 0)
+  stateUp.at({}).set(known.every(({ isStateUp }) => isStateUp !== false) ? 1 : 0)
 }
 
 /** Workers report reservations, the store the remainder: while it is unreachable, there is none. */
@@ -226,29 +243,11 @@ async function setBudgets(
   remaining.reset()
   reserved.reset()
   const all = workers.flatMap(({ gauges }) => gauges?.budgets ?? [])
-  for (const one of all) reserved.inc({ budget: one.budget, currency }, one.reserved / 1e9)
+  for (const one of all) reserved.at({ budget: one.budget, currency }).add(one.reserved / 1e9)
   const budgets = new Map(all.map(one => [one.account, one]))
   const spent = await options.spent([...budgets.keys()]).catch(() => undefined)
   if (spent === undefined) return
   const used = new Map(spent.map(one => [one.id, one.spent]))
   for (const { budget, account, limit } of budgets.values())
-    remaining.set({ budget, currency }, Math.max(0, limit - (used.get(account) ?? 0)) / 1e9)
-}
-
-/** The labels of a series, or `other` for each label if the metric has too many series. */
-type SeriesLimit = <Labels extends Record<string, string>>(metric: string, labels: Labels) => Labels
-
-function createSeriesLimit(): SeriesLimit {
-  const seen = new Map<string, Set<string>>()
-  return (metric, labels) => {
-    let known = seen.get(metric)
-    if (known === undefined) seen.set(metric, (known = new Set()))
-    const series = Object.values(labels).join('\n')
-    if (known.has(series)) return labels
-    if (known.size < MOST_SERIES) {
-      known.add(series)
-      return labels
-    }
-    return Object.fromEntries(Object.keys(labels).map(name => [name, 'other'])) as typeof labels
-  }
+    remaining.at({ budget, currency }).set(Math.max(0, limit - (used.get(account) ?? 0)) / 1e9)
 }

@@ -74,6 +74,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     log,
   })
   const metrics = createMetrics({
+    without: settings.metrics.without,
     currency: settings.currency,
     pricing: recordedPrice,
     config: settings.config,

@@ -19,6 +19,8 @@ export interface ControlSettings {
   /** Milliseconds for which cached keys stay valid while the store is unreachable. */
   stale: number
   currency: string
+  /** The metrics that are left out, and labels as `metric.label`. */
+  metrics: { without: readonly string[] }
   /**
    * The lifetime of kept answers (milliseconds; 0: none are kept), their total size (bytes), and the secrets that seal
    * them, newest first.

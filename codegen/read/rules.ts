@@ -96,6 +96,20 @@ export const RULES: readonly Rule[] = [
     'Remove `metrics`, or set it at the budgets of named keys or end users.',
   ),
 
+  // Metrics
+  error(
+    'names/metric',
+    '`metrics.without` names metrics, or labels of counters and histograms as `metric.label`.',
+    'metrics: { without: [sluice_request_total] }',
+    'Use one of the names that the finding lists. docs/operating.md has all metrics with their labels.',
+  ),
+  error(
+    'metrics/admin',
+    '`metrics` is about the page of the admin address, so it needs one.',
+    'store: sqlite\nmetrics: { without: [sluice_token_seconds] }',
+    'Add `admin: { listen: 127.0.0.1:8081 }`, or remove `metrics`.',
+  ),
+
   // Relays
   error(
     'relay/path',

@@ -19,7 +19,7 @@ export interface AdminOptions {
   handlers: Handlers
   keeper: Keeper
   /** The metrics page, and its content type. */
-  metrics(): Promise<{ type: string; text: string }>
+  metrics(isOpenMetrics: boolean): Promise<{ type: string; text: string }>
   log: Logger
 }
 
@@ -55,8 +55,8 @@ export async function serveAdmin(
   chmodSync(socket, 0o600)
   if (listen === undefined) return { url: undefined, close: () => own.close() }
   const open = build(options, byToken)
-  open.get('/metrics', async (_request, reply) => {
-    const { type, text } = await options.metrics()
+  open.get('/metrics', async (request, reply) => {
+    const { type, text } = await options.metrics(/\bapplication\/openmetrics-text\b/i.test(request.headers.accept ?? ''))
     return reply.type(type).send(text)
   })
   try {

@@ -28,10 +28,12 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-const page = async (): Promise<string> => {
-  const { admin } = JSON.parse(gateway.log.find(line => line.includes('control process is ready')) as string) as { admin: string }
-  return (await fetch(`${admin}/metrics`)).text()
+const OPEN = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
+async function pageOf({ log }: Instance, accept?: string): Promise<Response> {
+  const { admin } = JSON.parse(log.find(line => line.includes('control process is ready')) as string) as { admin: string }
+  return fetch(`${admin}/metrics`, { headers: accept === undefined ? {} : { accept } })
 }
+const page = async (): Promise<string> => (await pageOf(gateway)).text()
 /** The value of a series; undefined if there is none. */
 const figureOf = (text: string, series: string): number | undefined => {
   const line = text.split('\n').find(one => one.startsWith(`${series} `))
@@ -153,4 +155,38 @@ test('every metric of the list exists, with exactly its labels', async () => {
   expect(documented.sort()).toEqual(Object.keys(METRICS).sort())
   for (const [name, labels] of Object.entries(METRICS))
     if (found[name]?.size) expect([name, [...(found[name] as Set<string>)].sort()]).toEqual([name, [...labels].sort()])
+})
+
+test('a page of OpenMetrics names an exchange for each duration, and leaves the other page as it was', async () => {
+  const attempts = 'sluice_attempts_total{target="up/sim",outcome="ok"}'
+  const before = figureOf(await page(), attempts) ?? 0
+  const asked = await ask(gateway.url, FILE_KEY, 'sim', { max_tokens: 9 })
+  await untilIs(attempts, before + 1)
+  const answer = await pageOf(gateway, `${OPEN};q=0.9,text/plain;version=0.0.4;q=0.5`)
+  const text = await answer.text()
+  expect(answer.headers.get('content-type')).toBe(OPEN)
+  expect(text).toMatch(/\n# TYPE sluice_requests counter\n(#.*\n)*sluice_requests_total\{/)
+  expect(text).toMatch(/\n# EOF\n$/)
+  const examples = [...text.matchAll(/^(\w+)_bucket\{.*\} \d+ # \{request_id="([^"]+)"\} [\d.e-]+ [\d.]+$/gm)]
+  for (const name of ['sluice_request_seconds', 'sluice_overhead_seconds'])
+    expect(examples.filter(([, metric]) => metric === name).map(([, , id]) => id)).toContain(asked.headers.get('x-request-id'))
+  expect(await page()).toMatch(/\n# TYPE sluice_requests_total counter\nsluice_requests_total\{/)
+})
+
+test('metrics and labels that are left out are not there, and series without a label are added up', async () => {
+  const other = await stage.start({
+    admin: { listen: '127.0.0.1:0' },
+    upstreams: { up: { provider: 'openai', base: stage.simulator.url, secret: 'none' } },
+    models: { sim: { targets: [{ upstream: 'up' }] }, broken: { targets: [{ upstream: 'up', model: 'sim-error-500' }] } },
+    metrics: { without: ['sluice_request_seconds', 'sluice_in_flight', 'sluice_attempts_total.outcome', 'sluice_attempts_total.target'] },
+  })
+  expect((await ask(other.url, FILE_KEY, 'sim', { max_tokens: 9 })).status).toBe(200)
+  expect((await ask(other.url, FILE_KEY, 'broken')).status).not.toBe(200)
+  const text = await until(
+    async () => (await pageOf(other)).text(),
+    one => figureOf(one, 'sluice_attempts_total') === 2,
+  )
+  expect(figureOf(text, 'sluice_attempts_total')).toBe(2)
+  expect(text).not.toMatch(/sluice_request_seconds|sluice_in_flight/)
+  expect(text).toMatch(/sluice_requests_total\{.*status="200"/)
 })
