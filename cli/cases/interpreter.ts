@@ -2,9 +2,10 @@
 // and the reducer, the field ledger and `$was` are implemented as plainly as the page describes them.
 
 import { seesAsk } from '../../codegen/read/functions.js'
+import type { MappingData } from '../../codegen/read/parts.js'
 import { jsonScan } from '../../engine/jsonata/json.js'
 import type { Context } from '../../engine/plan.js'
-import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
+import type { MappingStep as Step } from '../../schemas/config/types.js'
 import { oracle } from './oracle.js'
 
 type Values = Record<string, unknown>
@@ -108,7 +109,8 @@ export function interpret(
       run.variables.was = run.variables.state
       if (step.set !== undefined) merge(run.state, evaluate(step.set, run.input, run.variables))
       run.variables.state = { ...run.state }
-      if (step.emit !== undefined) run.out.push(...elements(evaluate(step.emit, run.input, run.variables)))
+      if (run.isWhole && step.whole !== undefined) throw new Whole(evaluate(step.whole, run.input, run.variables))
+      if (step.emit !== undefined && !run.isWhole) run.out.push(...elements(evaluate(step.emit, run.input, run.variables)))
       if (step.fail !== undefined) throw new Failed(evaluate(step.fail, run.input, run.variables))
       steps(step.steps ?? [], [...here, 'steps'], kind, run)
     })
@@ -132,8 +134,24 @@ export function interpret(
     }
     return out
   }
+  /** The whole answer that the steps of a stream write. */
+  const told = (
+    input: unknown,
+    { state: first, steps: list }: NonNullable<MappingData['whole']>,
+    ctx: Context,
+    carry: unknown,
+  ): unknown => {
+    const state = structuredClone(first)
+    try {
+      steps(list, ['whole', 'steps'], undefined, { input, state, variables: { ctx, carry, state }, out: [], isWhole: true })
+    } catch (error) {
+      if (!(error instanceof Whole)) throw error
+      return error.answer
+    }
+    return undefined
+  }
   const runOf = (input: unknown, state: Values, ctx: Context, carry: unknown, out: unknown[]): Run => {
-    const run: Run = { input, state, variables: { ctx, carry, state: { ...state } }, out }
+    const run: Run = { input, state, variables: { ctx, carry, state: { ...state } }, out, isWhole: false }
     lets(data.stream?.let, run)
     return run
   }
@@ -160,7 +178,10 @@ export function interpret(
     carry: (body, ctx) => (data.carry === undefined ? undefined : evaluate(data.carry, body, { ctx })),
     fetch: (body, ctx) => (data.fetch === undefined ? undefined : evaluate(data.fetch, body, { ctx })),
     request: (body, ctx, carry) => (data.request === undefined ? undefined : evaluate(data.request, body, { ctx, carry })),
-    response: (body, ctx, carry) => (data.response === undefined ? undefined : evaluate(data.response, body, { ctx, carry })),
+    response(body, ctx, carry) {
+      const value = data.response === undefined ? undefined : evaluate(data.response, body, { ctx, carry })
+      return data.whole ? told(value, data.whole, ctx, carry) : value
+    },
     split: (body, ctx) => (data.split === undefined ? undefined : evaluate(data.split, body, { ctx })),
     join: (answers, ctx, carry) => (data.join === undefined ? undefined : evaluate(data.join, answers, { ctx, carry })),
     failure: (body, ctx, carry) => (data.failure === undefined ? undefined : evaluate(data.failure, body, { ctx, carry })),
@@ -203,7 +224,7 @@ export function interpret(
     done: (state, ctx, carry) =>
       caught(state, out => {
         const nothing = Object.fromEntries(Object.keys(data.stream?.let ?? {}).map(name => [name, undefined]))
-        const run: Run = { input: undefined, state, variables: { ctx, carry, state, ...nothing }, out }
+        const run: Run = { input: undefined, state, variables: { ctx, carry, state, ...nothing }, out, isWhole: false }
         for (const part of held.get(state) ?? []) for (const event of part.events) takeOne(event, state, ctx, carry, run.out)
         held.delete(state)
         steps(data.stream?.steps ?? [], ['stream', 'steps'], 'done', run)
@@ -218,11 +239,20 @@ class Failed extends Error {
   }
 }
 
+/** The whole answer that a step has. */
+class Whole extends Error {
+  constructor(readonly answer: unknown) {
+    super()
+  }
+}
+
 interface Run {
   input: unknown
   state: Values
   variables: Values
   out: unknown[]
+  /** The steps write a whole answer, so they emit nothing. */
+  isWhole: boolean
 }
 
 /** Every step of a reducer that can run: loops, and the groups that replace a `tell`, have no action of their own. */

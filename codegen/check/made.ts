@@ -41,13 +41,15 @@ export function checkMade(making: Making): void {
     if (text !== undefined && shape !== undefined) walker.whole(making.source(pointer, text), shape, given, isItem)
   }
   check(['request'], data.request, request, NONE)
-  check(['response'], data.response, response, completed)
+  if (data.whole === undefined) check(['response'], data.response, response, completed)
   check(['join'], data.join, response, completed)
   const steps = (list: readonly Step[], pointer: Pointer, outer: Scope): void => {
     for (const [index, step] of list.entries()) {
       const here = [...pointer, index]
       const scope = walker.bound(outer, step.let, name => making.source([...here, 'let', name], step.let?.[name] as string))
       if (step.emit !== undefined && event) walker.whole(making.source([...here, 'emit'], step.emit), event, completed, true, scope)
+      if (step.whole !== undefined && response)
+        walker.whole(making.source([...here, 'whole'], step.whole), response, completed, false, scope)
       steps(step.steps ?? [], [...here, 'steps'], scope)
     }
   }

@@ -1,12 +1,13 @@
 // Compiles a mapping to a module: request, response and carry are functions of one expression each; the stream is a reducer
 // whose steps become plain statements over a state with fixed members.
 
-import type { MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { js, json } from '../jsonata/js.js'
 import { ARR, BOOL, NOTHING, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
+import type { Lines } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
 import type { Library, Source } from '../read/functions.js'
+import type { MappingData } from '../read/parts.js'
 import type { Pointer, SourcePosition, YamlDocument } from '../read/yaml.js'
 import type { ExpressionSite } from './emit.js'
 import { printFieldChecks, sentAs } from './fields.js'
@@ -14,6 +15,7 @@ import { compileFused } from './fused.js'
 import { Module, objectInput } from './module.js'
 import { checkKinds, compileReducer } from './reducer.js'
 import { shapeOfTables } from './shapes.js'
+import { compileTelling } from './whole.js'
 
 export interface MappingInput {
   data: MappingData
@@ -179,9 +181,15 @@ export function compileMapping(input: MappingInput): Module {
     module.export('request', ['input', 'ctx', 'carry'], into =>
       compileWhole(source(['request'], rendered), request, { module, globals: seen, into }),
     )
+  const { whole, response } = data
+  if (whole && response !== undefined) {
+    const text = source(['response'], response)
+    const read = (on: Module, into: Lines): Operand => on.compile(text, objectInput(js`input`), seen, into, { isSerialised: false })
+    compileTelling({ module, whole, seen, source, read })
+  }
   for (const name of ['response', 'failure', 'location'] as const) {
     const text = data[name]
-    if (text !== undefined)
+    if (text !== undefined && !(name === 'response' && whole))
       module.export(name, ['input', 'ctx', 'carry'], into =>
         compileWhole(source([name], text), objectInput(js`input`), { module, globals: seen, into }),
       )

@@ -208,6 +208,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/field': 'correct the name, or add the field to the schema',
   'jsonata/query': 'correct the name, or add it to `forward_query` of a route',
   'jsonata/context': 'correct the name; docs/data-language.md lists the members',
+  'jsonata/state': 'correct the name, or declare the member under `state`',
 }
 
 /** The input of an expression: an object parsed from JSON. */

@@ -10,6 +10,7 @@ import type { Finding } from '../read/findings.js'
 import type { Hold } from '../read/project.js'
 import type { Pointer, SourcePosition } from '../read/yaml.js'
 import { growingMembers } from './growing.js'
+import { liveMembers } from './live.js'
 import { type Module, objectInput } from './module.js'
 import { shapeOfValue } from './shapes.js'
 import { compileKept, compileLets, compileSteps, type Placed, placed, type Shared, type Site } from './steps.js'
@@ -39,7 +40,7 @@ export function compileReducer(reducer: Reducer): void {
   if (stream.hold) compileHold(reducer, stream.hold, shape)
 }
 
-function stateOf(shape: Shape): Global {
+export function stateOf(shape: Shape): Global {
   return { code: js`state`, lasting: js`state`, shape, clean: false }
 }
 
@@ -71,7 +72,10 @@ function compileEvents({ module, stream, seen, source, eventKind, eventLine, eve
   const steps = placed(stream.steps, ['stream', 'steps'])
   const isDone = ({ step }: Placed): boolean => kindsOf(step).includes('done')
   const ofEvents = steps.filter(step => !isDone(step))
-  const shared = { module, source, growing: growingMembers(module, stream.steps ?? []), line: eventLine, sets }
+  const { apart, when, part } = stream.hold ?? {}
+  const others = [apart, when, part, ...Object.values(stream.let ?? {})].filter(text => text !== undefined)
+  const live = liveMembers(stream.steps ?? [], 'emit', others, module)
+  const shared = { module, source, growing: growingMembers(module, stream.steps ?? []), line: eventLine, sets, isWhole: false, live }
   const [event, done] = stream.hold ? ['step', 'finish'] : ['event', 'done']
   module.export(event, ['state', 'input', 'ctx', 'carry', 'out'], into => {
     const globals = new Map([...seen, ['state', stateOf(shape)] as const])
@@ -93,18 +97,21 @@ function compileEvents({ module, stream, seen, source, eventKind, eventLine, eve
   return sets
 }
 
-/**
- * The shape of the state: its members' initial and assigned values. The assigned shapes depend on it, so it is computed
- * until it no longer changes.
- */
 function stateShape(reducer: Reducer): Shape {
-  const members = new Map(
-    Object.entries(reducer.stream.state ?? {}).map(([name, value]) => [name, { ...shapeOfValue(value), clean: true }]),
-  )
-  const shape: Shape = { bits: OBJ, members }
+  return settledShape(reducer.stream.state, shape => compileEvents({ ...reducer, module: reducer.module.trial() }, shape))
+}
+
+/**
+ * The shape of the state: its members' initial and assigned values. The assigned shapes, which `compile` returns, depend on it, so
+ * it is computed until it no longer changes.
+ */
+export function settledShape(state: Readonly<Record<string, unknown>> = {}, compile: (shape: Shape) => Shape[]): Shape {
+  const members = new Map(Object.entries(state).map(([name, value]) => [name, { ...shapeOfValue(value), clean: true }]))
+  const missing = { rule: 'jsonata/state', words: 'the state has no member' }
+  const shape: Shape = { bits: OBJ, members, isNamed: true, missing }
   for (let hasChanged = true; hasChanged; ) {
     hasChanged = false
-    for (const set of compileEvents({ ...reducer, module: reducer.module.trial() }, shape)) {
+    for (const set of compile(shape)) {
       for (const [name, known] of members) {
         const next = set.members?.get(name) ?? set.rest
         if (next === undefined) continue

@@ -31,6 +31,10 @@ export interface Stream extends Shared {
   line: string | undefined
   /** The shapes that are assigned to members of the state. */
   sets: Shape[]
+  /** Whether the steps write a whole answer: they emit nothing, and one of them returns the answer. */
+  isWhole: boolean
+  /** The members of the state that something reads; undefined: perhaps all. */
+  live: ReadonlySet<string> | undefined
 }
 
 /** The context of a part of a reducer: what its expressions see, and where its lines go. */
@@ -127,12 +131,16 @@ function compileBody(step: Step, site: Site<Stream>): void {
     return
   }
   compileLets(step.let, site)
-  const text = step.emit === undefined ? undefined : of.source([...pointer, 'emit'], step.emit)
+  const member = of.isWhole ? 'whole' : 'emit'
+  const text = step[member] === undefined ? undefined : of.source([...pointer, member], step[member])
   const emitted = text && module.parse(text)
   if (step.set !== undefined) compileSet(step.set, emitted, site)
   if (!globals.has('was')) globals.set('was', globals.get('state') as Global)
   // An event that contains the whole state is serialised before a later step changes the state.
-  if (text && emitted) emitEvents(emitted, { module, source: text, globals, root, into }, of.line)
+  if (text && emitted) {
+    if (of.isWhole) into.add(js`return ${module.compileTree(emitted, text, root, globals, into).code}`)
+    else emitEvents(emitted, { module, source: text, globals, root, into }, of.line)
+  }
   if (step.fail !== undefined) {
     const failure = module.compile(of.source([...pointer, 'fail'], step.fail), root, globals, into)
     into.add(js`return ${failure.code}`)
@@ -144,7 +152,7 @@ function compileBody(step: Step, site: Site<Stream>): void {
 
 /** Assigns the members that `set` names. `$was` is kept if the emitted expression reads it. */
 function compileSet(set: string, emitted: Node | undefined, { of, pointer, globals, root, into }: Site<Stream>): void {
-  const { module, sets, growing } = of
+  const { module, sets, growing, live } = of
   const text = of.source([...pointer, 'set'], set)
   const node = module.parse(text)
   if (node === undefined) return
@@ -152,7 +160,7 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
   const grown = grownBy(node, module)
   for (const name of emitted === undefined ? [] : growingMembersUsed(emitted, 'was', growing, module.readsOf)) {
     if (grown.has(name)) {
-      const from = of.source([...pointer, 'emit'], '')
+      const from = of.source([...pointer, of.isWhole ? 'whole' : 'emit'], '')
       module.findings.push({
         ...from.document.at(from.pointer),
         rule: 'mapping/copies',
@@ -171,7 +179,7 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
     into.add(js`const ${was} = { ${parts ? joined(parts, ', ') : js`...state`} }`)
     globals.set('was', { ...state, code: was })
   }
-  const pairs = literalPairs(node)
+  const pairs = literalPairs(node)?.filter(([key]) => live === undefined || live.has(key))
   const known = new Map(globals)
   keepState(module, node, known, into)
   if (pairs === undefined) {

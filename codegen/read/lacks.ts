@@ -1,10 +1,11 @@
 // Adds to a mapping the rules for what the provider's half lacks. So what a provider cannot take is said once, for all
 // clients.
 
-import type { LibraryData, MappingData } from '../../schemas/config/types.js'
+import type { LibraryData } from '../../schemas/config/types.js'
 import { bound, fieldsIn, parameters, type Scope } from '../jsonata/fields.js'
 import { fusionOf } from '../jsonata/fusion.js'
 import { Functions, type Library, treeOf } from './functions.js'
+import type { MappingData } from './parts.js'
 
 type Rules = MappingData['fields']['dropped']
 

@@ -1,10 +1,16 @@
 // Merges a mapping with the parts that it uses: those of the library that it names, and the halves of its two dialects. A
 // part may have functions, tables, steps of the stream, rules of fields, and expressions for mappings that have none.
 
-import type { LibraryData, MappingData } from '../../schemas/config/types.js'
+import type { LibraryData, MappingData as MappingFile } from '../../schemas/config/types.js'
 import type { Finding } from './findings.js'
 import { type Writer, type Writes, type Written, writtenAt, writtenOut } from './tellings.js'
 import type { Pointer, YamlDocument } from './yaml.js'
+
+/**
+ * A mapping's data, merged with that of its parts. `whole`: its whole answers are written by the steps that write its streams. What
+ * `response` returns is told to them, and one of them has the answer.
+ */
+export type MappingData = MappingFile & { whole?: { state: Stream['state']; steps: Step[] } }
 
 /** A file's data, and its document. */
 interface Said<Data> {
@@ -113,6 +119,13 @@ export function withParts(
       remedy: "use the half of the client's dialect, or define the term under `writes`",
     })
   }
+  const told = used.find(({ part }) => part?.whole !== undefined)?.part?.whole
+  if (told && stream && own.response === undefined && hasWhole(Object.values(stream.writes).flat())) {
+    const writing = used.filter(({ part }) => Object.keys(part?.stream?.writes ?? {}).length > 0)
+    const state = Object.assign({}, ...writing.map(({ part }) => part?.stream?.state), told.state)
+    data.response = told.read
+    data.whole = { state, steps: writtenOut(told.steps, ['whole', 'steps'], stream.writes, missing) }
+  }
   const fields = Object.fromEntries(
     KINDS.map(kind => [kind, { ...Object.fromEntries(rules[kind]), ...data.fields[kind] }]),
   ) as unknown as MappingData['fields']
@@ -167,7 +180,7 @@ function withSteps(
 
 /** Where a pointer into the merged data was defined: in the mapping's own file, or in that of a part. */
 export function sayingOf(
-  { data, document }: Said<Pick<MappingData, 'uses' | 'fields'>>,
+  { data, document }: Said<Pick<MappingData, 'uses' | 'fields' | 'whole'>>,
   parts: ReadonlyMap<string, Said<LibraryData>>,
   pointer: Pointer,
 ): Written {
@@ -184,8 +197,23 @@ export function sayingOf(
       : (lackOf(data.fields[kind as 'dropped'][key as string], used) ?? { document, pointer })
   }
   const expression = EXPRESSIONS.find(name => name === section)
-  if (expression !== undefined && own[expression] === undefined)
+  if (expression !== undefined && own[expression] === undefined) {
+    const told = expression === 'response' && data.whole ? used.find(one => one?.data.whole) : undefined
+    if (told) return { document: told.document, pointer: ['whole', 'read'] }
     return { document: used.find(one => one?.data[expression] !== undefined)?.document ?? document, pointer }
+  }
+  const writer: Writer = word => {
+    const at = ['stream', 'writes', word]
+    const mine = own.stream?.writes?.[word]
+    if (mine !== undefined) return { document, pointer: at, steps: mine }
+    const part = used.find(one => one?.data.stream?.writes?.[word] !== undefined)
+    return part && { document: part.document, pointer: at, steps: part.data.stream?.writes[word] ?? [] }
+  }
+  if (section === 'whole' && kind === 'steps') {
+    const part = used.find(one => one?.data.whole)
+    const step = part?.data.whole?.steps[key as number]
+    if (part && step) return writtenAt(step, { document: part.document, pointer: [section, kind, key as number] }, pointer.slice(3), writer)
+  }
   if (section === 'stream' && kind === 'hold' && own.stream?.hold === undefined)
     return { document: used.find(one => one?.data.stream?.hold)?.document ?? document, pointer }
   if (section === 'stream' && kind === 'let') {
@@ -193,13 +221,6 @@ export function sayingOf(
     return { document: part?.document ?? document, pointer }
   }
   if (section === 'stream' && kind === 'steps') {
-    const writer: Writer = word => {
-      const at = ['stream', 'writes', word]
-      const mine = own.stream?.writes?.[word]
-      if (mine !== undefined) return { document, pointer: at, steps: mine }
-      const part = used.find(one => one?.data.stream?.writes?.[word] !== undefined)
-      return part && { document: part.document, pointer: at, steps: part.data.stream?.writes[word] ?? [] }
-    }
     const told = own.stream?.alone ? [] : used
     const files = told.flatMap(part => (part ? [{ document: part.document, steps: part.data.stream?.steps ?? [] }] : []))
     let index = key as number
@@ -222,7 +243,12 @@ function lackOf(rule: Rule | undefined, used: readonly (Said<LibraryData> | unde
   return undefined
 }
 
-type Stream = NonNullable<MappingData['stream']>
+/** Whether a step among these, or inside one, has the whole answer. */
+function hasWhole(steps: readonly Step[]): boolean {
+  return steps.some(step => step.whole !== undefined || hasWhole(step.steps ?? []))
+}
+
+type Stream = NonNullable<MappingFile['stream']>
 
 /** The stream of a mapping that leaves it to its parts. */
 const NO_STEPS: Stream = { alone: false, state: {}, let: {}, writes: {}, steps: [] }

@@ -9,7 +9,6 @@ import type {
   CredentialsLocation,
   FormatData as FormatFile,
   LibraryData,
-  MappingData,
   MappingStep,
   ProviderData as ProviderFile,
   RouteData as RouteFile,
@@ -21,7 +20,7 @@ import { type Library, libraryOf } from './functions.js'
 import { checkGrammar } from './grammar.js'
 import { withLacks } from './lacks.js'
 import { isLike, type Named, OF_FORMATS, OF_ROUTES, resolved } from './like.js'
-import { HALVES, type Half, halfName, isOfHalf, usesOf, withNames, withParts } from './parts.js'
+import { HALVES, type Half, halfName, isOfHalf, type MappingData, usesOf, withNames, withParts } from './parts.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'

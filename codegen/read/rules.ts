@@ -455,6 +455,12 @@ export const RULES: readonly Rule[] = [
     'request: \'{ "model": $ctx.modle }\'',
     'Correct the name; docs/data-language.md lists the members.',
   ),
+  error(
+    'jsonata/state',
+    'An expression of a step reads only members of `$state` that `state` declares.',
+    'state: { begun: false }\nsteps: [{ name: it begins, when: $not($state.begnu), emit: … }]',
+    'Correct the name, or declare the member.',
+  ),
   error('jsonata/key', 'An object has each key once.', '\'{ "a": 1, "a": 2 }\'', 'Remove one of the two.'),
   error(
     'jsonata/node',

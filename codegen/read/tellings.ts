@@ -45,7 +45,7 @@ export function writtenOut(
 const IDLE: Step = { steps: [] }
 
 function idleOr(step: Step): Step {
-  const acts = step.set !== undefined || step.emit !== undefined || step.fail !== undefined
+  const acts = step.set !== undefined || step.emit !== undefined || step.fail !== undefined || step.whole !== undefined
   return acts || step.steps?.some(inner => inner !== IDLE) ? step : IDLE
 }
 

@@ -74,6 +74,48 @@ const ASKED: Record<string, object> = {
   responses: { model: 'm', input: 'Hi' },
 }
 
+/** An answer of each provider that ended too early, in two parts if its dialect has parts. */
+const ANSWERED: Record<string, object> = {
+  chat: { choices: [{ message: { content: 'Fine, thanks' }, finish_reason: 'length' }], usage: { prompt_tokens: 3, completion_tokens: 2 } },
+  messages: {
+    content: [
+      { type: 'text', text: 'Fine, ' },
+      { type: 'text', text: 'thanks' },
+    ],
+    stop_reason: 'max_tokens',
+    usage: { input_tokens: 3, output_tokens: 2 },
+  },
+  generate: {
+    candidates: [{ content: { parts: [{ text: 'Fine, ' }, { text: 'thanks' }] }, finishReason: 'MAX_TOKENS' }],
+    usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2 },
+  },
+  responses: {
+    status: 'incomplete',
+    incomplete_details: { reason: 'max_output_tokens' },
+    output: [
+      {
+        type: 'message',
+        content: [
+          { type: 'output_text', text: 'Fine, ' },
+          { type: 'output_text', text: 'thanks' },
+        ],
+      },
+    ],
+    usage: { input_tokens: 3, output_tokens: 2 },
+  },
+  ollama: { message: { content: 'Fine, thanks' }, done: true, done_reason: 'length', prompt_eval_count: 3, eval_count: 2 },
+  cohere_chat: {
+    message: {
+      content: [
+        { type: 'text', text: 'Fine, ' },
+        { type: 'text', text: 'thanks' },
+      ],
+    },
+    finish_reason: 'MAX_TOKENS',
+    usage: { tokens: { input_tokens: 3, output_tokens: 2 } },
+  },
+}
+
 describe('a dialect of halves', () => {
   test('has a pair with each other one, and no mapping', () => {
     const wanted = [...having('provider').map(other => `talk-to-${other}`), ...having('client').map(other => `${other}-to-talk`)]
@@ -163,6 +205,45 @@ describe('a dialect of halves', () => {
     expect(stream.done(state, CONTEXT, carry, out)).toBeUndefined()
     expect(out.join('')).toContain('"Fine, "')
     expect(out.join('')).toContain('"thanks"')
+  })
+})
+
+describe('a whole answer by the steps of a stream', () => {
+  const answer = files['schemas/talk/client/answer.yaml'] as string
+  const changed = (from: string, to: string): Partial<Finding>[] => {
+    expect(answer).toContain(from)
+    return findings({ 'schemas/talk/client/answer.yaml': answer.replace(from, to) })
+  }
+
+  test.each(having('provider'))('has the text that a provider of %s sent in several parts', other => {
+    const one = mapping(`talk-to-${other}`)
+    const counts = { read: 3, written: 2 }
+    expect(run(one, 'response', ANSWERED[other] as object, { lines: [] })).toEqual({ say: 'Fine, thanks', why: 'long', counts })
+  })
+
+  test('leaves nothing in the state of a stream', () => {
+    const { stream } = mapping('talk-to-ollama')
+    if (stream === undefined) throw new Error('there is no stream')
+    const [state, out]: [ReturnType<typeof stream.start>, string[]] = [stream.start(), []]
+    stream.event(state, { message: { content: 'Fine' } } as never, CONTEXT, undefined as never, out)
+    expect(out.join('')).toContain('Fine')
+    expect(JSON.stringify(state)).not.toContain('Fine')
+  })
+
+  test('is checked where it is written', () => {
+    const line = answer.split('\n').findIndex(text => text.includes('whole:')) + 1
+    expect(changed('whole: \'{ "say"', 'whole: \'{ "sey"')).toContainEqual(
+      expect.objectContaining({ place: expect.stringMatching(`^schemas/talk/client/answer.yaml:${line}:`), rule: 'mapping/member' }),
+    )
+    expect(changed('"say": $state.words', '"say": $state.wrods')).toContainEqual(
+      expect.objectContaining({ place: expect.stringMatching(`^schemas/talk/client/answer.yaml:${line}:`), rule: 'jsonata/state' }),
+    )
+  })
+
+  test('is missed, if the half has no function for it either', () => {
+    expect(changed(answer.split('\n').find(text => text.includes('whole:')) as string, '')).toContainEqual(
+      expect.objectContaining({ detail: expect.stringContaining('write_answer') }),
+    )
   })
 })
 
