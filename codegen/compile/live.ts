@@ -2,13 +2,10 @@
 // and a stream does not gather what only the whole answer has.
 
 import type { MappingStep as Step } from '../../schemas/config/types.js'
-import { type LambdaNode, literalPairs, type Node, parse } from '../jsonata/ast.js'
-import { readsIn } from '../jsonata/growth.js'
+import { literalPairs, type Node } from '../jsonata/ast.js'
+import { readsOfVariable } from '../jsonata/growth.js'
 import { treeOf } from '../read/functions.js'
 import type { Module } from './module.js'
-
-/** The names of the state in an expression. */
-const SEEN = parse('function($state, $was) { 0 }') as LambdaNode
 
 /**
  * @param output the member of steps that has what they write
@@ -27,11 +24,10 @@ export function liveMembers(
   let isAll = false
   const note = (node: Node | undefined, into: Set<string>): void => {
     if (node === undefined) return
-    const body: LambdaNode = { ...SEEN, body: node }
-    for (const index of SEEN.arguments.keys()) {
-      const reads = readsIn(body, index, readsOf)
+    for (const name of ['state', 'was']) {
+      const reads = readsOfVariable(name, node, readsOf)
       if (reads === undefined) isAll = true
-      else for (const name of reads) into.add(name)
+      else for (const read of reads) into.add(read)
     }
   }
   const visit = ({ when, for: list, fail, let: lets = {}, set, steps: inner = [], ...step }: Step): void => {

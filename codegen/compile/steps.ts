@@ -2,9 +2,9 @@
 
 import type { MappingStep as Step } from '../../schemas/config/types.js'
 import { kindsOf } from '../check/steps.js'
-import { children, childrenBehind, literalPairs, type Node } from '../jsonata/ast.js'
+import { literalPairs, type Node } from '../jsonata/ast.js'
 import { emitLoop, type Global } from '../jsonata/context.js'
-import { type Growing, growingMembersUsed } from '../jsonata/growth.js'
+import { type Growing, growingMembersUsed, readsOfVariable } from '../jsonata/growth.js'
 import { access, comment, type Js, joined, js, json, propertyKey } from '../jsonata/js.js'
 import { listCode, truth } from '../jsonata/operands.js'
 import { itemOf, NOTHING, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from '../jsonata/types.js'
@@ -172,10 +172,10 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
     into.add(shareOf(module, name))
   }
   const state = globals.get('state') as Global
-  const members = emitted === undefined ? [] : membersOf('was', emitted)
-  if (members === undefined || members.length > 0) {
+  const members = emitted === undefined ? new Set<string>() : readsOfVariable('was', emitted, module.readsOf)
+  if (members === undefined || members.size > 0) {
     const was = module.unit.name('was')
-    const parts = members?.map(name => js`${propertyKey(name)}: state${access(name)}`)
+    const parts = members && [...members].map(name => js`${propertyKey(name)}: state${access(name)}`)
     into.add(js`const ${was} = { ${parts ? joined(parts, ', ') : js`...state`} }`)
     globals.set('was', { ...state, code: was })
   }
@@ -202,27 +202,9 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
   for (const assignment of assignments) into.add(assignment)
 }
 
-/** The members of a variable that an expression reads; undefined if it uses the whole. */
-function membersOf(name: string, node: Node): string[] | undefined {
-  const members = new Set<string>()
-  let isWhole = false
-  const visit = (child: Node): void => {
-    const [first, second, ...more] = child.type === 'path' ? child.steps : []
-    if (first?.type === 'variable' && first.value === name && second?.type === 'name' && !first.stages && !first.predicate) {
-      members.add(second.value)
-      for (const part of [second, ...more, ...childrenBehind(child)]) visit(part)
-      return
-    }
-    if (child.type === 'variable' && child.value === name) isWhole = true
-    for (const part of children(child)) visit(part)
-  }
-  visit(node)
-  return isWhole ? undefined : [...members]
-}
-
 /** A state that contains the whole state gets a copy: later steps change the original. */
 function keepState(module: Module, node: Node, globals: Map<string, Global>, into: Lines): void {
-  if (['state', 'was'].every(name => membersOf(name, node) !== undefined)) return
+  if (['state', 'was'].every(name => readsOfVariable(name, node, module.readsOf) !== undefined)) return
   const name = module.unit.name('now')
   into.add(js`const ${name} = { ...state }`)
   for (const [key, global] of globals) if (global.code === 'state') globals.set(key, { ...global, code: name })

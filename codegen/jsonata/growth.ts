@@ -3,7 +3,7 @@
 // invisible: this file finds the expressions that pass a member of the accumulator on, and then the next iteration copies it
 // once.
 
-import { calledName, children, childrenBehind, type FunctionNode, type LambdaNode, type Node, type PathNode, some } from './ast.js'
+import { calledName, children, childrenBehind, type FunctionNode, type LambdaNode, type Node, type PathNode, parse, some } from './ast.js'
 import type { Js } from './js.js'
 import { BUILTIN_NAMES } from './runtime.js'
 
@@ -295,6 +295,11 @@ function speaksOf(within: Node, field: string, but: readonly Node[], seen: Seen)
   const left = new Set([...seen.kept, ...but])
   const mentions = mentionsIn(within, { ...seen, kept: left })
   return mentions === undefined || mentions.some(mention => field === WHOLE || isOf(mention, field))
+}
+
+/** The members that an expression may read of a variable; undefined if it may read, or hand on, all of them. */
+export function readsOfVariable(name: string, body: Node, readsOf: ReadsOf): ReadonlySet<string> | undefined {
+  return readsIn({ ...(parse(`function($${name}) { 0 }`) as LambdaNode), body }, 0, readsOf)
 }
 
 /** The members that a function may read of a parameter; undefined if it may read all of them. */
