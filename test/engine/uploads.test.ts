@@ -149,7 +149,7 @@ describe.concurrent('a body that arrives', () => {
   })
 
   test('slowly is awaited, for longer than an idle connection is kept', async () => {
-    const { gateway, upstreams } = await stage()
+    const { gateway, upstreams } = await stage({ limits: { upload: '10m' } })
     const wire = await dial(gateway)
     const at = good.length - 28
     wire.write(good.slice(0, at))
