@@ -172,7 +172,8 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
     into.add(shareOf(module, name))
   }
   const state = globals.get('state') as Global
-  const members = emitted === undefined ? new Set<string>() : readsOfVariable('was', emitted, module.readsOf)
+  // A function gets all members, however few it reads: objects of several shapes would make its reads slow.
+  const members = emitted === undefined ? new Set<string>() : readsOfVariable('was', emitted, () => undefined)
   if (members === undefined || members.size > 0) {
     const was = module.unit.name('was')
     const parts = members && [...members].map(name => js`${propertyKey(name)}: state${access(name)}`)
