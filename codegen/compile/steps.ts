@@ -141,7 +141,15 @@ function compileBody(step: Step, site: Site<Stream>): void {
     if (of.isWhole) into.add(js`return ${module.compileTree(emitted, text, root, globals, into).code}`)
     else emitEvents(emitted, { module, source: text, globals, root, into }, of.line)
   }
-  if (step.fail !== undefined) {
+  if (step.fail !== undefined && of.isWhole) {
+    const from = of.source([...pointer, 'fail'], '')
+    module.findings.push({
+      ...from.document.at(from.pointer),
+      rule: 'mapping/whole',
+      detail: 'a step that also writes whole answers cannot fail',
+      remedy: 'report the failure in `failure`, or write the whole answer by `write_answer`',
+    })
+  } else if (step.fail !== undefined) {
     const failure = module.compile(of.source([...pointer, 'fail'], step.fail), root, globals, into)
     into.add(js`return ${failure.code}`)
   }

@@ -373,6 +373,12 @@ export const RULES: readonly Rule[] = [
     'Read `$state`, which has the new item already: `$count($state.seen) - 1`.',
   ),
   error(
+    'mapping/whole',
+    'A step that also writes whole answers does not fail.',
+    'writes: { end: [{ name: it ends, fail: … }, { name: it is whole, whole: … }] }',
+    'Report the failure in `failure`, or write the whole answer by a function `write_answer`.',
+  ),
+  error(
     'mapping/when',
     'The condition of a stream step can be true.',
     "steps: [{ name: text begins, when: 'false', emit: '{}' }]",

@@ -240,6 +240,12 @@ describe('a whole answer by the steps of a stream', () => {
     )
   })
 
+  test('has no steps that fail', () => {
+    expect(changed('refusal: [', 'refusal: [{ name: it fails, fail: \'{ "kind": "upstream", "message": "no" }\' }, ')).toContainEqual(
+      expect.objectContaining({ place: expect.stringMatching('^schemas/talk/client/answer.yaml:'), rule: 'mapping/whole' }),
+    )
+  })
+
   test('is missed, if the half has no function for it either', () => {
     expect(changed(answer.split('\n').find(text => text.includes('whole:')) as string, '')).toContainEqual(
       expect.objectContaining({ detail: expect.stringContaining('write_answer') }),
