@@ -17,6 +17,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/temporary.ts',
+    setupFiles: 'test/environment.ts',
     // For machines that are busy with something else: what is asserted about time stands in the tests themselves.
     testTimeout: 600_000,
     hookTimeout: 600_000,
