@@ -16,6 +16,8 @@ import { type Counts, traffic } from './traffic.js'
 export interface SoakOptions {
   /** How long, all in all. */
   minutes: number
+  /** Whether enough has happened; until then it goes on. A busy machine takes few requests in a short time. */
+  isEnough?: (counts: Counts) => boolean
   /** Told what happens. */
   say?: (line: string) => void
 }
@@ -76,7 +78,7 @@ function configuration(base: string, edition: number): string {
 }
 
 /** Runs for so many minutes. Throws where gateway or upstream do not begin. */
-export async function soak({ minutes, say = () => undefined }: SoakOptions): Promise<SoakResult> {
+export async function soak({ minutes, isEnough = () => true, say = () => undefined }: SoakOptions): Promise<SoakResult> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-soak-'))
   const upstream = fork(join(HOME, 'dist/test/soak/upstream.js'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   let gateway: RunningGateway | undefined
@@ -88,7 +90,7 @@ export async function soak({ minutes, say = () => undefined }: SoakOptions): Pro
     const path = join(folder, 'gateway.yaml')
     writeFileSync(path, configuration(base, 0))
     gateway = await startGateway(path)
-    return await drive(gateway, path, base, minutes * 60_000, say)
+    return await drive(gateway, path, base, minutes * 60_000, isEnough, say)
   } finally {
     gateway?.child.kill('SIGKILL')
     upstream.kill('SIGKILL')
@@ -96,7 +98,14 @@ export async function soak({ minutes, say = () => undefined }: SoakOptions): Pro
   }
 }
 
-async function drive(gateway: RunningGateway, path: string, base: string, time: number, say: (line: string) => void): Promise<SoakResult> {
+async function drive(
+  gateway: RunningGateway,
+  path: string,
+  base: string,
+  time: number,
+  isEnough: (counts: Counts) => boolean,
+  say: (line: string) => void,
+): Promise<SoakResult> {
   const began = performance.now()
   const plan = await loadPlan(undefined)
   const run = traffic(
@@ -114,7 +123,8 @@ async function drive(gateway: RunningGateway, path: string, base: string, time: 
   let [edition, due, last] = [0, 0, performance.now()]
   const every = Math.min(5_000, time / 6)
   let [nextReload, nextSample] = [performance.now() + every, performance.now()]
-  while (performance.now() - began < time && gateway.child.exitCode === null && run.counts.wrong.length === 0) {
+  const isGoingOn = (): boolean => performance.now() - began < time || !isEnough(run.counts)
+  while (isGoingOn() && gateway.child.exitCode === null && run.counts.wrong.length === 0) {
     const now = performance.now()
     due += ((now - last) / 1000) * rate
     last = now
