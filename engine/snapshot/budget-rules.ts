@@ -26,8 +26,6 @@ export function keyBudgets(
   ]
 }
 
-const NONE: readonly Budget[] = []
-
 /** For programs that give none; those of gateway.yaml have their defaults from its spec. */
 const NO_BUDGETS: BudgetsConfig = { teams: {}, tags: {}, endUsers: {}, step: 256, whole: 4096, bytesPerToken: 3, partial: 'seen' }
 
@@ -46,10 +44,8 @@ export function budgetRules({ budgets: rules = NO_BUDGETS, currency, upstreams }
     hasTags: Object.keys(tags).length > 0,
     ofTags: names =>
       [...names].flatMap(name => budgets.of({ scope: `tag:${name}`, words: `the tag '${name}'`, isTold: true }, own(tags, name), currency)),
-    ofEndUser: name => {
-      const given = own(endUsers, name) ?? endUser
-      return given === undefined ? NONE : budgets.of({ scope: `end_user:${name}`, words: 'this end user', isTold: true }, given, currency)
-    },
+    ofEndUser: name =>
+      budgets.of({ scope: `end_user:${name}`, words: 'this end user', isTold: true }, own(endUsers, name) ?? endUser, currency),
     hasUpstreams,
     step,
     whole,
