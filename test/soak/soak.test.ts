@@ -8,18 +8,19 @@ import { expect, test } from 'vitest'
 import type * as PlanModule from '../../cli/plan.js'
 import type * as SoakModule from './soak.js'
 import type * as TrafficModule from './traffic.js'
-import type { Counts } from './traffic.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '../../dist', path)).href
 const { soak } = (await import(built('test/soak/soak.js'))) as typeof SoakModule
 const { traffic } = (await import(built('test/soak/traffic.js'))) as typeof TrafficModule
 const { loadPlan } = (await import(built('cli/plan.js'))) as typeof PlanModule
 
-test('half a minute of traffic with faults, aborts and reloads: nothing is lost, crossed or left', { timeout: 600_000 }, async () => {
-  const isEnough = ({ whole, aborted, broken }: Counts): boolean => whole > 100 && aborted > 0 && broken > 0
+test('half a minute of traffic with faults, aborts and reloads: nothing is lost, crossed or left', async () => {
+  const isEnough = ({ whole, aborted, broken }: TrafficModule.Counts): boolean => whole > 100 && aborted > 0 && broken > 0
   const { findings, counts, reloads } = await soak({ minutes: 0.5, isEnough })
   expect(findings).toEqual([])
-  expect(counts).toSatisfy(isEnough)
+  expect(counts.whole).toBeGreaterThan(100)
+  expect(counts.aborted).toBeGreaterThan(0)
+  expect(counts.broken).toBeGreaterThan(0)
   expect(reloads).toBeGreaterThan(0)
 })
 

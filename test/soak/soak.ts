@@ -16,7 +16,10 @@ import { type Counts, traffic } from './traffic.js'
 export interface SoakOptions {
   /** How long, all in all. */
   minutes: number
-  /** Whether enough has happened; until then it goes on. A busy machine takes few requests in a short time. */
+  /**
+   * Whether enough has happened; until then it goes on, for at most ten times as long. A busy machine takes few requests in a
+   * short time.
+   */
   isEnough?: (counts: Counts) => boolean
   /** Told what happens. */
   say?: (line: string) => void
@@ -36,6 +39,8 @@ export interface SoakResult {
 
 const KEY = 'key-of-the-soak-test'
 const SHARE = 0.6
+/** How often the time may pass while not enough has happened. */
+const MOST_TIMES = 10
 const WIDTH = 32
 const TICK = 10
 /** Milliseconds in which a change of the file takes effect on a machine that is busy. */
@@ -90,7 +95,7 @@ export async function soak({ minutes, isEnough = () => true, say = () => undefin
     const path = join(folder, 'gateway.yaml')
     writeFileSync(path, configuration(base, 0))
     gateway = await startGateway(path)
-    return await drive(gateway, path, base, minutes * 60_000, isEnough, say)
+    return await drive(gateway, path, base, { minutes, isEnough, say })
   } finally {
     gateway?.child.kill('SIGKILL')
     upstream.kill('SIGKILL')
@@ -102,10 +107,9 @@ async function drive(
   gateway: RunningGateway,
   path: string,
   base: string,
-  time: number,
-  isEnough: (counts: Counts) => boolean,
-  say: (line: string) => void,
+  { minutes, isEnough, say }: Required<SoakOptions>,
 ): Promise<SoakResult> {
+  const time = minutes * 60_000
   const began = performance.now()
   const plan = await loadPlan(undefined)
   const run = traffic(
@@ -123,8 +127,8 @@ async function drive(
   let [edition, due, last] = [0, 0, performance.now()]
   const every = Math.min(5_000, time / 6)
   let [nextReload, nextSample] = [performance.now() + every, performance.now()]
-  const isGoingOn = (): boolean => performance.now() - began < time || !isEnough(run.counts)
-  while (isGoingOn() && gateway.child.exitCode === null && run.counts.wrong.length === 0) {
+  const isOver = (): boolean => performance.now() - began >= (isEnough(run.counts) ? time : time * MOST_TIMES)
+  while (!isOver() && gateway.child.exitCode === null && run.counts.wrong.length === 0) {
     const now = performance.now()
     due += ((now - last) / 1000) * rate
     last = now
