@@ -95,7 +95,7 @@ export function lineEndOf(bytes: Buffer | undefined): string {
 }
 
 /** The same in bytes. */
-function endOfBytes(block: Buffer, start: number): number {
+export function endOfBytes(block: Buffer, start: number): number {
   let at = start
   while (at < block.length) {
     const code = block[at]

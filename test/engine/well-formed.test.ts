@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { areSurelyEvents, isSurelyJson, surelyMembers } from '../../engine/wire/json/well-formed.js'
+import { isSurelyJson, sureEvents, surelyMembers } from '../../engine/wire/json/well-formed.js'
 import { names, printCode } from '../../tools/wat.mjs'
 import { dialects } from './dialects.js'
 import { ask, setUp } from './fake-upstreams.js'
@@ -16,6 +16,8 @@ test.each(names())('the code of %s is up to date', async name => {
 })
 
 const NONE: readonly string[] = []
+
+const areSurelyEvents = (block: Buffer, markers: readonly string[]): boolean => sureEvents(block, markers) === block.length
 
 const isJson = (text: string): boolean => {
   try {
@@ -70,6 +72,27 @@ test('a marker is found at any position, and nothing else', () => {
       expect(areSurelyEvents(Buffer.from(`${line}\n\n`), markers)).toBe(!holds)
     }),
     { numRuns: 20_000 },
+  )
+})
+
+test('sureEvents counts the bytes of the events before the first that has to be parsed', () => {
+  const MARKERS = ['"usage":{', '"error"']
+  const sure = fc.constantFrom('data: {"a":[1,"x"]}', 'event: x\ndata: {"usage":null}', ': hi', 'id: 1\ndata: []')
+  const other = fc.constantFrom('data: {"usage":{}}', 'event: "error"\ndata: {}', 'data: [DONE]', 'data: 1\ndata: 2', 'data: {"a":', 'data')
+  const end = fc.constantFrom('\n', '\r\n', '\r')
+  fc.assert(
+    fc.property(
+      fc.array(sure, { maxLength: 5 }),
+      fc.array(fc.oneof(sure, other), { maxLength: 5 }),
+      fc.option(other),
+      end,
+      (before, after, next, end) => {
+        const bytes = (events: readonly string[]): Buffer => Buffer.from(events.map(event => `${event}\n\n`.replaceAll('\n', end)).join(''))
+        const block = bytes(next === null ? before : [...before, next, ...after])
+        expect(sureEvents(block, MARKERS)).toBe(bytes(before).length)
+      },
+    ),
+    { numRuns: 5_000 },
   )
 })
 

@@ -31,7 +31,7 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
       upstream.detach()
       upstream.pause()
       upstream.startIdle()
-      resolve(Buffer.concat(got))
+      resolve(got.length === 1 ? got[0] : Buffer.concat(got))
     }
     const refuse = (error: unknown): void => {
       unwatch(patience)
@@ -45,8 +45,9 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
       const isFirst = !isEvent
       parseBlock(block, data => {
         isEvent = true
-        failure = failureIn(data, binding)
-        isBegun = failure === undefined && !isBeginning(data, format)
+        const event = data === format.sentinel ? undefined : parsed(data)
+        failure = event === NOT_JSON ? notJson(binding) : failureIn(event, data, binding)
+        isBegun = failure === undefined && !isBeginning(event, format)
         return failure !== undefined || isBegun
       })
       if (failure) {
@@ -86,11 +87,19 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
   })
 }
 
+const NOT_JSON = Symbol('not JSON')
+
+function parsed(data: string): Json | typeof NOT_JSON {
+  try {
+    return JSON.parse(data)
+  } catch {
+    return NOT_JSON
+  }
+}
+
 /** Whether an event only says that an answer begins. */
-function isBeginning(data: string, format: StreamFormat): boolean {
-  if (format.begin === undefined || data === format.sentinel) return false
-  const event: Json = JSON.parse(data)
-  return typeof event === 'object' && event !== null && format.begin(event) === true
+function isBeginning(event: Json, format: StreamFormat): boolean {
+  return typeof event === 'object' && event !== null && format.begin?.(event) === true
 }
 
 /** The failure in a body that is not a stream, but an error as JSON. */
@@ -105,14 +114,7 @@ function failureInBody(bytes: Buffer, binding: Binding): GatewayError | undefine
   return typeof body === 'object' && body !== null ? failureOf(body, text, binding) : undefined
 }
 
-function failureIn(data: string, binding: Binding): GatewayError | undefined {
-  if (data === binding.to.stream?.sentinel) return undefined
-  let event: Json
-  try {
-    event = JSON.parse(data)
-  } catch {
-    return notJson(binding)
-  }
+function failureIn(event: Json, data: string, binding: Binding): GatewayError | undefined {
   if (typeof event !== 'object' || event === null) return undefined
   const normalise = binding.mapping && binding.to.normaliseEvent
   return failureOf(event, data, binding) ?? (normalise && misunderstanding(event, normalise))

@@ -5,13 +5,16 @@ import { now } from '../../core/deadlines.js'
 import type { GatewayError } from '../../core/errors.js'
 import type { LogEntry } from '../../core/exchange.js'
 import type { Json, StreamFormat } from '../../plan.js'
-import { areSurelyEvents } from '../../wire/json/well-formed.js'
-import { parseBlock } from '../../wire/sse.js'
+import { sureEvents } from '../../wire/json/well-formed.js'
+import { endOfBytes, parseBlock } from '../../wire/sse.js'
 import type { Outcome } from '../outcome.js'
 import { allMarkersOf, EventWatch } from './event-watch.js'
 import type { EventHandler, Output } from './handler.js'
 import { forEachEvent } from './raw-events.js'
 import { cutOff, notJson } from './stream-errors.js'
+
+/** Scans of one block; if more of its events have to be parsed, all that follow are. */
+const MOST_SCANS = 8
 
 /** `lineEnd` is the provider's. */
 export function passing({ attempt, rendered }: Outcome, lineEnd: string, output: Output): EventHandler {
@@ -20,14 +23,17 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
   const format = binding.to.stream as StreamFormat
   const markers = allMarkersOf(format)
   const watch = new EventWatch(binding, log, rendered.isAsked)
-  /** Inspects each event of a block; events that the client did not ask for are left out. */
-  const inspect = (text: string, block: Buffer): void => {
+  /** Inspects each event; events that the client did not ask for are left out. Returns whether the stream is over. */
+  const inspect = (block: Buffer): boolean => {
     let isEnd = false
     let isWhole = true
     let failure: GatewayError | undefined
     const kept: string[] = []
-    forEachEvent(text, (raw, data) => {
-      if (isEnd || failure) return
+    forEachEvent(block.toString('utf8'), (raw, data) => {
+      if (isEnd || failure) {
+        isWhole = false
+        return
+      }
       if (data === undefined) {
         kept.push(raw)
         return
@@ -52,16 +58,22 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
         kept.push(raw)
       }
     })
-    if (!failure && isWhole && !isEnd) output.write(block)
+    if (isWhole && !failure) output.write(block)
     else if (kept.length > 0) output.write(kept.join(''))
     if (failure) output.fail(failure)
     else if (isEnd) output.end()
+    return isEnd || failure !== undefined
   }
   return {
     block(block) {
       if (format.content && log.firstToken === undefined) noteFirstToken(block, format, exchange)
-      if (areSurelyEvents(block, markers)) output.write(block)
-      else inspect(block.toString('utf8'), block)
+      const part = (from: number, to: number): Buffer => (from === 0 && to === block.length ? block : block.subarray(from, to))
+      for (let at = 0, scans = 1; at < block.length; scans++) {
+        const sure = at + sureEvents(part(at, block.length), markers)
+        if (sure > at) output.write(part(at, sure))
+        at = scans < MOST_SCANS ? endOfBytes(block, sure) : block.length
+        if (at > sure && inspect(part(sure, at))) return
+      }
     },
     bodyEnd() {
       if (!watch.isFinished) {

@@ -14,6 +14,7 @@ import { type Blocks, lineEndOf, parseEvents } from '../../wire/sse.js'
 import { keeperOf } from '../kept.js'
 import type { Outcome } from '../outcome.js'
 import type { IdSealer } from '../seal-ids.js'
+import { type Gathering, gathering } from './gather.js'
 import type { EventHandler, Output } from './handler.js'
 import { passing } from './pass.js'
 import { joined } from './pieces.js'
@@ -53,6 +54,7 @@ class StreamRelay implements Output, Deadline {
   private readonly hold: Hold | undefined
   private readonly handler: EventHandler
   private readonly blocks: Blocks
+  private readonly gathering: Gathering
   private readonly flush = (): void => this.writePending()
 
   constructor(
@@ -86,19 +88,28 @@ class StreamRelay implements Output, Deadline {
     this.handler = isPassing
       ? passing(start, lineEnd, idSealer ? sealed(output, idSealer) : output)
       : translating(start, mapping ? completingWriter(sealing, from) : sealing, this)
+    this.gathering = gathering(chunk => this.guard(() => this.feed(chunk)))
   }
 
   begin(first: Buffer | undefined): void {
     const { exchange, response } = this
     this.sink.onDrain(() => response.resume())
     watch(this)
-    exchange.onEnding(failure => this.fail(failure))
+    const { gathering } = this
+    const failed = (error: GatewayError): void => {
+      gathering.leave()
+      this.fail(error)
+    }
+    exchange.onEnding(failed)
     exchange.onAbort(() => this.aborted())
     if (first) this.guard(() => this.feed(first))
     response.receive({
-      data: chunk => this.guard(() => this.feed(chunk)),
-      end: () => this.guard(() => this.bodyEnd()),
-      fail: error => this.fail(error),
+      data: chunk => gathering.add(chunk),
+      end: () => {
+        gathering.leave()
+        this.guard(() => this.bodyEnd())
+      },
+      fail: failed,
     })
     response.resume()
   }

@@ -5,12 +5,12 @@ import { isSpace } from './scan.js'
 import { addressOf, load, MOST_SPANS, SPANS, scanner, spanAt, WINDOW } from './scanner.js'
 
 /**
- * Whether the data of every event in a block of whole events is surely JSON, and no marker is in the block. Call it with the
- * same list of markers each time.
+ * How many bytes of a block of whole events are events whose data is surely JSON and that hold no marker: those before the
+ * first event that has to be parsed. Call it with the same list of markers each time.
  */
-export function areSurelyEvents(block: Buffer, markers: readonly string[]): boolean {
+export function sureEvents(block: Buffer, markers: readonly string[]): number {
   const address = addressOf(markers)
-  return address !== undefined && block.length <= WINDOW && scanner.events(load(block), address) === 1
+  return address !== undefined && block.length <= WINDOW ? scanner.events(load(block), address) : 0
 }
 
 /**

@@ -311,12 +311,30 @@
     (if (call $holdsAny (local.get $length) (i32.add (local.get $marker) (local.get $size))) (then (return (i32.const -1))))
     (local.get $found))
 
-  ;; Whether the data of every event in a block of server-sent events is JSON of one line, and no marker is in the block.
+  ;; Where the first of the markers is in the $length bytes at 0; $length if none is there.
+  (func $firstOf (param $length i32) (param $markers i32) (result i32)
+    (local $size i32) (local $found i32) (local $first i32)
+    (local.set $first (local.get $length))
+    (loop $more
+      (local.set $size (i32.load (local.get $markers)))
+      (if (i32.eqz (local.get $size)) (then (return (local.get $first))))
+      (local.set $markers (i32.add (local.get $markers) (i32.const 4)))
+      (local.set $found (call $find (i32.const 0) (local.get $length) (local.get $markers) (local.get $size)))
+      (if (i32.and (i32.ge_s (local.get $found) (i32.const 0)) (i32.lt_s (local.get $found) (local.get $first)))
+        (then (local.set $first (local.get $found))))
+      (local.set $markers (i32.add (local.get $markers) (local.get $size)))
+      (br $more))
+    (unreachable))
+
+  ;; How many of the $length bytes at 0, a block of whole server-sent events, are events whose data is JSON of one line and that
+  ;; hold no marker: those before the first event of which that is not sure.
   (func (export "events") (param $length i32) (param $markers i32) (result i32)
-    (local $at i32) (local $code i32) (local $hasData i32)
-    (if (call $holdsAny (local.get $length) (local.get $markers)) (then (return (i32.const 0))))
+    (local $at i32) (local $code i32) (local $hasData i32) (local $sure i32) (local $marker i32)
+    (local.set $marker (call $firstOf (local.get $length) (local.get $markers)))
     (loop $line
-      (if (i32.ge_u (local.get $at) (local.get $length)) (then (return (i32.const 1))))
+      (if (i32.ge_u (local.get $at) (local.get $length))
+        (then (return (select (local.get $length) (local.get $sure) (i32.eq (local.get $marker) (local.get $length))))))
+      (if (i32.gt_u (local.get $at) (local.get $marker)) (then (return (local.get $sure))))
       (local.set $code (i32.load8_u (local.get $at)))
       (if (i32.or (i32.eq (local.get $code) (i32.const 0x0a)) (i32.eq (local.get $code) (i32.const 0x0d))) (then
         ;; Also the LF of a CRLF: then another line of data could follow, and that is looked at as if it were another event.
@@ -324,15 +342,16 @@
           (then (local.set $at (i32.add (local.get $at) (i32.const 1)))))
         (local.set $at (i32.add (local.get $at) (i32.const 1)))
         (local.set $hasData (i32.const 0))
+        (local.set $sure (local.get $at))
         (br $line)))
       (if (i32.and (i32.eq (i32.load (local.get $at)) (i32.const 0x61746164)) (i32.eq (i32.load8_u offset=4 (local.get $at)) (i32.const 0x3a))) (then ;; data:
-        (if (local.get $hasData) (then (return (i32.const 0))))
+        (if (local.get $hasData) (then (return (local.get $sure))))
         (local.set $hasData (i32.const 1))
         (call $begin)
         (local.set $at (call $json (i32.add (local.get $at) (i32.const 5)) (local.get $length) (i32.const 1) (i32.const 0)))
-        (if (i32.or (i32.lt_s (local.get $at) (i32.const 0)) (i32.eqz (call $isWhole))) (then (return (i32.const 0)))))
+        (if (i32.or (i32.lt_s (local.get $at) (i32.const 0)) (i32.eqz (call $isWhole))) (then (return (local.get $sure)))))
         (else
-          (if (i32.eq (i32.load (local.get $at)) (i32.const 0x61746164)) (then (return (i32.const 0))))
+          (if (i32.eq (i32.load (local.get $at)) (i32.const 0x61746164)) (then (return (local.get $sure))))
           (block $over
             (loop $letter
               (br_if $over (i32.ge_u (local.get $at) (local.get $length)))
