@@ -13,8 +13,8 @@ import type { EventHandler, Output } from './handler.js'
 import { forEachEvent } from './raw-events.js'
 import { cutOff, notJson } from './stream-errors.js'
 
-/** Scans of one block; if more of its events have to be parsed, all that follow are. */
-const MOST_SCANS = 8
+/** Scans of one block. Behind the last one, every event is parsed. */
+const MOST_SCANS = 4
 
 /** `lineEnd` is the provider's. */
 export function passing({ attempt, rendered }: Outcome, lineEnd: string, output: Output): EventHandler {
@@ -71,7 +71,9 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
       for (let at = 0, scans = 1; at < block.length; scans++) {
         const sure = at + sureEvents(part(at, block.length), markers)
         if (sure > at) output.write(part(at, sure))
-        at = scans < MOST_SCANS ? endOfBytes(block, sure) : block.length
+        // Some providers report usage in every event: then no further scan would find any that passes.
+        const isLast = scans === MOST_SCANS || (sure === at && scans > 1)
+        at = isLast ? block.length : endOfBytes(block, sure)
         if (at > sure && inspect(part(sure, at))) return
       }
     },

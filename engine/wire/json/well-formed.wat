@@ -313,15 +313,17 @@
 
   ;; Where the first of the markers is in the $length bytes at 0; $length if none is there.
   (func $firstOf (param $length i32) (param $markers i32) (result i32)
-    (local $size i32) (local $found i32) (local $first i32)
+    (local $size i32) (local $found i32) (local $first i32) (local $end i32)
     (local.set $first (local.get $length))
     (loop $more
       (local.set $size (i32.load (local.get $markers)))
       (if (i32.eqz (local.get $size)) (then (return (local.get $first))))
       (local.set $markers (i32.add (local.get $markers) (i32.const 4)))
-      (local.set $found (call $find (i32.const 0) (local.get $length) (local.get $markers) (local.get $size)))
-      (if (i32.and (i32.ge_s (local.get $found) (i32.const 0)) (i32.lt_s (local.get $found) (local.get $first)))
-        (then (local.set $first (local.get $found))))
+      ;; Up to where another marker was found.
+      (local.set $end (i32.sub (i32.add (local.get $first) (local.get $size)) (i32.const 1)))
+      (if (i32.gt_u (local.get $end) (local.get $length)) (then (local.set $end (local.get $length))))
+      (local.set $found (call $find (i32.const 0) (local.get $end) (local.get $markers) (local.get $size)))
+      (if (i32.ge_s (local.get $found) (i32.const 0)) (then (local.set $first (local.get $found))))
       (local.set $markers (i32.add (local.get $markers) (local.get $size)))
       (br $more))
     (unreachable))
