@@ -247,14 +247,14 @@ describe.skipIf(REDIS === undefined)('instances that share a Redis', () => {
     const file = { state: `${redis.url}/2`, keys: keys({ requests: '2000/9h' }) }
     const instances = await Promise.all([start(file), start(file)])
     const statuses = new Map<number, number>()
-    const times: number[] = []
+    let slowest = 0
     let isOver = false
     const load = Promise.all(
       Array.from({ length: 6 }, async (_, index) => {
         while (!isOver) {
           const began = performance.now()
           const status = await statusOf(instances[index % 2] as Instance)
-          times.push(performance.now() - began)
+          slowest = Math.max(slowest, performance.now() - began)
           statuses.set(status, (statuses.get(status) ?? 0) + 1)
         }
       }),
@@ -275,10 +275,9 @@ describe.skipIf(REDIS === undefined)('instances that share a Redis', () => {
     await expect.poll(() => (statuses.get(200) ?? 0) > after || statuses.has(429)).toBe(true)
     isOver = true
     await load
-    // No client noticed it: each request was served, or had reached a limit, and nearly none waited.
+    // No client noticed it: each request was served, or had reached a limit, and none waited long.
     expect([...statuses.keys()].filter(status => status !== 200 && status !== 429)).toEqual([])
-    times.sort((left, right) => left - right)
-    expect(times[Math.floor(times.length * 0.9)]).toBeLessThan(3_000)
+    expect(slowest).toBeLessThan(3_000)
     // What was counted before it was killed, by each alone, and by an empty one after.
     expect(statuses.get(200)).toBeLessThanOrEqual(2 * 2000 + 2 * 1000)
     // An address may contain a password, so it is not logged.

@@ -125,17 +125,16 @@ describe.skipIf(REDIS === undefined)('a counter over Redis', () => {
     expect(await ask()).toBe(true)
     await redis.kill()
     let alone = 0
-    const times: number[] = []
+    let slowest = 0
     for (let index = 0; index < 100; index++) {
       const began = performance.now()
       if (await ask()) alone++
-      times.push(performance.now() - began)
+      slowest = Math.max(slowest, performance.now() - began)
     }
     // A third of it, as three processes were there: the one of before, and what was left of a chunk.
     expect(alone).toBeGreaterThan(0)
     expect(alone).toBeLessThanOrEqual(10 + 8)
-    // Most do not ask it at all. Of the others nothing is measured: the machine may be busy.
-    expect(times.sort((left, right) => left - right)[50]).toBeLessThan(100)
+    expect(slowest).toBeLessThan(1_000)
     expect(told).toEqual(['away'])
     await redis.start()
     const until = performance.now() + PATIENCE
