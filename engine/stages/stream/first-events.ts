@@ -9,6 +9,7 @@ import type { UpstreamResponse } from '../../upstream/call.js'
 import { framings } from '../../wire/framing.js'
 import { parseBlock } from '../../wire/sse.js'
 import { failureOf } from './event-watch.js'
+import { joined } from './pieces.js'
 import { asStreamError, EVENT_LIMIT, misunderstanding, notJson } from './stream-errors.js'
 
 /** How much of a stream, and how long (milliseconds), is held before its first content. */
@@ -31,7 +32,7 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
       upstream.detach()
       upstream.pause()
       upstream.startIdle()
-      resolve(got.length === 1 ? got[0] : Buffer.concat(got))
+      resolve(joined(got))
     }
     const refuse = (error: unknown): void => {
       unwatch(patience)
@@ -105,12 +106,7 @@ function isBeginning(event: Json, format: StreamFormat): boolean {
 /** The failure in a body that is not a stream, but an error as JSON. */
 function failureInBody(bytes: Buffer, binding: Binding): GatewayError | undefined {
   const text = textOf(bytes)
-  let body: Json
-  try {
-    body = JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  const body = parsed(text)
   return typeof body === 'object' && body !== null ? failureOf(body, text, binding) : undefined
 }
 

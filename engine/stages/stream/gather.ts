@@ -1,33 +1,32 @@
-// Hands on the chunks of one read of the upstream together: the HTTP client delivers each chunk of a chunked body alone, which
-// is often one event, and many events cost less at once.
+// Gathers pieces of a stream that cost less when they are handled together.
 
-/** Bytes that are gathered at most. */
+import { joined, type Piece } from './pieces.js'
+
+/** Bytes, or characters of text, that are gathered at most. */
 const MOST = 64 * 1024
 
-export interface Gathering {
-  add(chunk: Buffer): void
-  /** Hands on what is there. Call it before anything that follows the chunks. */
-  leave(): void
+export interface Gathering<Kind extends Piece> {
+  add(piece: Kind): void
+  /** What has been gathered, as one piece; undefined if there is nothing. */
+  take(): Kind | undefined
 }
 
-/** Hands chunks on to `take` once the client has delivered all of a read. */
-export function gathering(take: (chunk: Buffer) => void): Gathering {
-  let chunks: Buffer[] = []
+/** Calls `handle`, which takes what there is, when `later` says, and at once when it is much. */
+export function gathering<Kind extends Piece>(later: (run: () => void) => void, handle: () => void): Gathering<Kind> {
+  let pieces: Kind[] = []
   let length = 0
-  const leave = (): void => {
-    if (chunks.length === 0) return
-    const whole = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length)
-    chunks = []
-    length = 0
-    take(whole)
-  }
   return {
-    add(chunk) {
-      length += chunk.length
-      const count = chunks.push(chunk)
-      if (length > MOST) leave()
-      else if (count === 1) queueMicrotask(leave)
+    add(piece) {
+      length += piece.length
+      const count = pieces.push(piece)
+      if (length > MOST) handle()
+      else if (count === 1) later(handle)
     },
-    leave,
+    take() {
+      const whole = joined(pieces)
+      pieces = []
+      length = 0
+      return whole
+    },
   }
 }

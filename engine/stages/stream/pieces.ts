@@ -1,13 +1,19 @@
-// The pieces that a stream writes: texts of new events, and bytes that pass.
+// The pieces of a stream: bytes of an upstream, and texts of new events.
 
 export type Piece = Buffer | string
 
 /** Joins pieces; the result is text if all of them are. Bytes of one read that follow one another are not copied. */
-export function joined(all: readonly Piece[]): Piece {
-  const pieces = all.filter(piece => piece.length > 0)
-  if (pieces.length <= 1) return pieces[0] ?? ''
-  if (pieces.every(piece => typeof piece === 'string')) return pieces.join('')
-  return neighbours(pieces) ?? Buffer.concat(pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+export function joined<Kind extends Piece>(pieces: readonly Kind[]): Kind | undefined {
+  if (pieces.length <= 1) return pieces[0]
+  return (asText(pieces) ?? neighbours(pieces) ?? Buffer.concat(pieces.map(asBytes))) as Kind
+}
+
+function asText(pieces: readonly Piece[]): string | undefined {
+  return pieces.every(piece => typeof piece === 'string') ? pieces.join('') : undefined
+}
+
+function asBytes(piece: Piece): Buffer {
+  return typeof piece === 'string' ? Buffer.from(piece) : piece
 }
 
 /** Pieces that lie one behind the other in memory, as one; undefined if they do not. */

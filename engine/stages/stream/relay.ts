@@ -14,16 +14,14 @@ import { type Blocks, lineEndOf, parseEvents } from '../../wire/sse.js'
 import { keeperOf } from '../kept.js'
 import type { Outcome } from '../outcome.js'
 import type { IdSealer } from '../seal-ids.js'
-import { type Gathering, gathering } from './gather.js'
+import { gathering } from './gather.js'
 import type { EventHandler, Output } from './handler.js'
 import { passing } from './pass.js'
-import { joined } from './pieces.js'
+import type { Piece } from './pieces.js'
 import { asStreamError, EVENT_LIMIT } from './stream-errors.js'
 import { translating } from './translate.js'
 import { completingWriter, createRecall, createWriter, type EventWriter, keepingWriter, type Recall, sealingWriter } from './write.js'
 
-/** Bytes of one stream that are gathered in a turn of the event loop: only written bytes show that a client is slow. */
-const GATHERED = 64 * 1024
 /** Milliseconds of silence after which the client gets a keep-alive. */
 const KEEP_ALIVE_AFTER = 15_000
 
@@ -41,9 +39,10 @@ class StreamRelay implements Output, Deadline {
   due: number
   private isOver = false
   private lastWrite = now()
-  /** One read of the upstream gives many pieces; their output is written once, at the end of the turn. */
-  private pending: (Buffer | string)[] = []
-  private length = 0
+  /** The chunks of one read: the HTTP client delivers each alone, as a rule one event. */
+  private readonly arrived = gathering<Buffer>(queueMicrotask, () => this.feedArrived())
+  /** The output of a turn of the event loop, written at its end. Only written bytes show that a client is slow. */
+  private readonly pending = gathering<Piece>(atEndOfTurn, () => this.writePending())
   private readonly exchange: Exchange
   private readonly response: UpstreamResponse
   private readonly format: StreamFormat | undefined
@@ -54,8 +53,6 @@ class StreamRelay implements Output, Deadline {
   private readonly hold: Hold | undefined
   private readonly handler: EventHandler
   private readonly blocks: Blocks
-  private readonly gathering: Gathering
-  private readonly flush = (): void => this.writePending()
 
   constructor(
     start: StreamStart,
@@ -88,25 +85,23 @@ class StreamRelay implements Output, Deadline {
     this.handler = isPassing
       ? passing(start, lineEnd, idSealer ? sealed(output, idSealer) : output)
       : translating(start, mapping ? completingWriter(sealing, from) : sealing, this)
-    this.gathering = gathering(chunk => this.guard(() => this.feed(chunk)))
   }
 
   begin(first: Buffer | undefined): void {
     const { exchange, response } = this
     this.sink.onDrain(() => response.resume())
     watch(this)
-    const { gathering } = this
     const failed = (error: GatewayError): void => {
-      gathering.leave()
+      this.feedArrived()
       this.fail(error)
     }
     exchange.onEnding(failed)
     exchange.onAbort(() => this.aborted())
     if (first) this.guard(() => this.feed(first))
     response.receive({
-      data: chunk => gathering.add(chunk),
+      data: chunk => this.arrived.add(chunk),
       end: () => {
-        gathering.leave()
+        this.feedArrived()
         this.guard(() => this.bodyEnd())
       },
       fail: failed,
@@ -132,6 +127,11 @@ class StreamRelay implements Output, Deadline {
     }
   }
 
+  private feedArrived(): void {
+    const chunk = this.arrived.take()
+    if (chunk) this.guard(() => this.feed(chunk))
+  }
+
   private feed(chunk: Buffer): void {
     const block = this.blocks.push(chunk)
     if (block === undefined) return
@@ -146,30 +146,21 @@ class StreamRelay implements Output, Deadline {
     if (!this.isOver) this.handler.bodyEnd()
   }
 
-  write(chunk: Buffer | string): void {
+  write(chunk: Piece): void {
     this.recall?.note(chunk)
-    this.length += chunk.length
-    const count = this.pending.push(chunk)
-    if (this.length > GATHERED) this.writePending()
-    else if (count === 1) atEndOfTurn(this.flush)
+    this.pending.add(chunk)
   }
 
   private writePending(): void {
-    if (this.isOver || this.pending.length === 0) return
+    const chunk = this.isOver ? undefined : this.pending.take()
+    if (chunk === undefined) return
     this.lastWrite = now()
-    if (!this.sink.write(this.takePending())) this.response.pause()
-  }
-
-  private takePending(): Buffer | string {
-    const chunk = joined(this.pending)
-    this.pending = []
-    this.length = 0
-    return chunk
+    if (!this.sink.write(chunk)) this.response.pause()
   }
 
   end(): void {
     if (this.isOver) return
-    const rest = this.takePending()
+    const rest = this.pending.take()
     atEndOfTurn(() => {
       if (!this.exchange.isAborted) this.writer.end(rest)
     })
@@ -189,7 +180,7 @@ class StreamRelay implements Output, Deadline {
       ...(error.cause !== undefined && { cause: describeCause(error.cause) }),
     }
     exchange.log.isPartial = true
-    this.writer.fail(error, this.takePending())
+    this.writer.fail(error, this.pending.take())
     this.close(false)
   }
 

@@ -10,14 +10,14 @@ import { isTooDeep } from '../../wire/json/depth.js'
 import { releaseDigits } from '../../wire/json/digits.js'
 import { parseEvents } from '../../wire/sse.js'
 import type { IdSealer } from '../seal-ids.js'
-import { joined } from './pieces.js'
+import { joined, type Piece } from './pieces.js'
 
 export interface EventWriter {
   /** Kinds and JSON alternate, as reducers return them. */
   events(list: readonly string[]): string
   /** Writes a failure, after the output that is still pending. */
-  fail(error: GatewayError, before: Buffer | string): void
-  end(before: Buffer | string): void
+  fail(error: GatewayError, before: Piece | undefined): void
+  end(before: Piece | undefined): void
 }
 
 /** Seals the ids of events before they are written. */
@@ -103,8 +103,13 @@ export function createWriter(
     fail(error, before) {
       const told: string[] = []
       pushEvents(told, errorEvent(dialect, error, exchange.id, recall?.told()), dialect.stream?.eventLine)
-      sink.end(joined([before, events(told), frames.failed()]))
+      sink.end(last(before, events(told), frames.failed()))
     },
-    end: before => sink.end(joined([before, frames.end()])),
+    end: before => sink.end(last(before, frames.end())),
   }
+}
+
+/** The last output. Without anything behind it, what is before need not be copied. */
+function last(...pieces: (Piece | undefined)[]): Piece {
+  return joined(pieces.filter((piece): piece is Piece => piece !== undefined && piece !== '')) ?? ''
 }

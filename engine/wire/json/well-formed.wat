@@ -288,28 +288,7 @@
   (func (export "holdsAny") (param $length i32) (param $markers i32) (result i32)
     (call $holdsAny (local.get $length) (local.get $markers)))
   (func $holdsAny (param $length i32) (param $markers i32) (result i32)
-    (local $size i32)
-    (loop $more
-      (local.set $size (i32.load (local.get $markers)))
-      (if (i32.eqz (local.get $size)) (then (return (i32.const 0))))
-      (local.set $markers (i32.add (local.get $markers) (i32.const 4)))
-      (if (i32.ge_s (call $find (i32.const 0) (local.get $length) (local.get $markers) (local.get $size)) (i32.const 0))
-        (then (return (i32.const 1))))
-      (local.set $markers (i32.add (local.get $markers) (local.get $size)))
-      (br $more))
-    (unreachable))
-
-  ;; Where the first marker is in the $length bytes at 0, if it is there once and none of the others is; else -1.
-  (func (export "only") (param $length i32) (param $markers i32) (result i32)
-    (local $size i32) (local $marker i32) (local $found i32)
-    (local.set $size (i32.load (local.get $markers)))
-    (local.set $marker (i32.add (local.get $markers) (i32.const 4)))
-    (local.set $found (call $find (i32.const 0) (local.get $length) (local.get $marker) (local.get $size)))
-    (if (i32.lt_s (local.get $found) (i32.const 0)) (then (return (i32.const -1))))
-    (if (i32.ge_s (call $find (i32.add (local.get $found) (i32.const 1)) (local.get $length) (local.get $marker) (local.get $size)) (i32.const 0))
-      (then (return (i32.const -1))))
-    (if (call $holdsAny (local.get $length) (i32.add (local.get $marker) (local.get $size))) (then (return (i32.const -1))))
-    (local.get $found))
+    (i32.ne (call $firstOf (local.get $length) (local.get $markers)) (local.get $length)))
 
   ;; Where the first of the markers is in the $length bytes at 0; $length if none is there.
   (func $firstOf (param $length i32) (param $markers i32) (result i32)
@@ -327,6 +306,18 @@
       (local.set $markers (i32.add (local.get $markers) (local.get $size)))
       (br $more))
     (unreachable))
+
+  ;; Where the first marker is in the $length bytes at 0, if it is there once and none of the others is; else -1.
+  (func (export "only") (param $length i32) (param $markers i32) (result i32)
+    (local $size i32) (local $marker i32) (local $found i32)
+    (local.set $size (i32.load (local.get $markers)))
+    (local.set $marker (i32.add (local.get $markers) (i32.const 4)))
+    (local.set $found (call $find (i32.const 0) (local.get $length) (local.get $marker) (local.get $size)))
+    (if (i32.lt_s (local.get $found) (i32.const 0)) (then (return (i32.const -1))))
+    (if (i32.ge_s (call $find (i32.add (local.get $found) (i32.const 1)) (local.get $length) (local.get $marker) (local.get $size)) (i32.const 0))
+      (then (return (i32.const -1))))
+    (if (call $holdsAny (local.get $length) (i32.add (local.get $marker) (local.get $size))) (then (return (i32.const -1))))
+    (local.get $found))
 
   ;; How many of the $length bytes at 0, a block of whole server-sent events, are events whose data is JSON of one line and that
   ;; hold no marker: those before the first event of which that is not sure.
