@@ -1,6 +1,6 @@
 // What a person at a terminal reads when a gateway has begun: where it is, one line to try, and where to look.
 
-import { importPlan } from './plan.js'
+import { importFacts } from './plan.js'
 import type { Good } from './prepare.js'
 
 /** Models that are named. */
@@ -39,7 +39,7 @@ ${model === undefined ? begin : `${begin} -H 'Content-Type: application/json' -d
 /** Prints the banner of a configuration, if a person reads the output. Keys are named: only their hashes may be known. */
 export async function showBanner({ plan: address, settings, gateway }: Good, url: string): Promise<void> {
   if (!process.stdout.isTTY) return
-  const plan = await importPlan(address)
+  const plan = await importFacts(address)
   const names = gateway.keys.filter(({ enabled }) => enabled).map(({ name }) => name)
   console.log(
     bannerOf({

@@ -7,7 +7,7 @@ import { parseYaml } from '../codegen/read/yaml.js'
 import { readConfig } from './config/config.js'
 import { type CommandResult, count, UsageError } from './output.js'
 import { rootsOf } from './overlay.js'
-import { loadPlan } from './plan.js'
+import { loadFacts } from './plan.js'
 import { type OpenState, prepare } from './prepare.js'
 import { fillSecrets } from './secrets.js'
 import { openState } from './state/state.js'
@@ -74,7 +74,7 @@ export async function check(path: string, options: CheckOptions): Promise<Comman
 
 /** The warnings about a file with errors, as far as they need nothing else. */
 async function warningsBeside(config: string): Promise<Finding[]> {
-  const { documents, loaded } = await readConfig(config, await loadPlan(undefined), config)
+  const { documents, loaded } = await readConfig(config, await loadFacts(undefined), config)
   return loaded === undefined ? [] : warningsOfFile(documents, loaded.gateway)
 }
 

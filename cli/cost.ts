@@ -8,7 +8,7 @@ import { parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import { memberAt } from '../engine/core/members.js'
 import { type Fact, METERS } from '../engine/core/meters.js'
 import { NANO } from '../engine/core/usage.js'
-import type { CatalogueEntry, Plan, Prices, Usage } from '../engine/plan.js'
+import type { CatalogueEntry, PlanFacts, Prices, Usage } from '../engine/plan.js'
 import { entriesFor } from '../engine/snapshot/catalogue.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
 import { groupOf } from '../engine/snapshot/link.js'
@@ -18,7 +18,7 @@ import { configOf, loadConfig } from './config/config.js'
 import { defaultContent } from './defaults.js'
 import { HOME } from './home.js'
 import { rootsOf } from './overlay.js'
-import { loadPlan } from './plan.js'
+import { loadFacts } from './plan.js'
 import { fillSecrets } from './secrets.js'
 import { configOrUsual } from './usual-config.js'
 
@@ -94,7 +94,7 @@ async function explain(row: Row, config: string | undefined): Promise<Explanatio
   const usage = usageOf(row)
   if (usage === undefined) throw new CommandError(`The usage of the exchange ${row.id} was not reported, so its cost is unknown.`)
   if (row.target === null || row.model === null) throw new CommandError(`No upstream answered the exchange ${row.id}.`)
-  const plan = await loadPlan(config)
+  const plan = await loadFacts(config)
   if (config !== undefined) fillSecrets(config)
   const { gateway } =
     config === undefined ? await configOf(defaultContent(plan, 'http://127.0.0.1').content, plan) : await loadConfig(config, plan, config)
@@ -143,7 +143,7 @@ export function usageOf(row: Row): Usage | undefined {
 const perOf = (meter: string): number => METERS[meter]?.per ?? 1
 
 /** The operator's own price of the model, or else the catalogue's. */
-function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string | undefined): Source | undefined {
+function sourceOf(row: Row, plan: PlanFacts, gateway: GatewayConfig, config: string | undefined): Source | undefined {
   const name = row.model as string
   const target = row.target as string
   const at = target.indexOf('/')
@@ -167,7 +167,7 @@ function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string |
 }
 
 /** The position of an entry's prices: in it, or in the entry that it is like. */
-function placeIn(entry: CatalogueEntry, plan: Plan, config: string | undefined): Source['placeOf'] {
+function placeIn(entry: CatalogueEntry, plan: PlanFacts, config: string | undefined): Source['placeOf'] {
   let said: CatalogueEntry = entry
   for (let count = 0; count < MOST_LIKE; count++) {
     const document = fileOf(said, config)

@@ -2,7 +2,7 @@
 // environment.
 
 import { randomBytes } from 'node:crypto'
-import type { Plan } from '../engine/plan.js'
+import type { PlanFacts } from '../engine/plan.js'
 
 /** Public, and therefore only used while the simulator is the only provider. */
 export const DEMO_KEY = 'sluice-demo'
@@ -17,7 +17,7 @@ export interface Defaults {
 /** Simulated models are free, but have a price so that costs and budgets can be tried. */
 const PRICE = { input: 1, output: 5 }
 
-export function defaultContent(plan: Plan, simulator: string): Defaults {
+export function defaultContent(plan: PlanFacts, simulator: string): Defaults {
   let key = DEMO_KEY
   const upstreams: Record<string, object> = {}
   const models: Record<string, object> = {}

@@ -6,7 +6,7 @@ import { configOf, type Loaded } from './config/config.js'
 import { startControl } from './control.js'
 import { run } from './gateway.js'
 import { HOME } from './home.js'
-import { importPlan, locatePlan } from './plan.js'
+import { importFacts, locatePlan } from './plan.js'
 import { type Good, prepareFrom, read } from './prepare.js'
 import { openState } from './state/state.js'
 
@@ -66,7 +66,7 @@ async function loadFrom({ config, content }: ServeOptions): Promise<Good> {
   if ((config === undefined) === (content === undefined)) throw new TypeError('serve takes either config or content.')
   if (config !== undefined) return read(config)
   const plan = await locatePlan(undefined)
-  const loaded: Loaded = await configOf(content as object, await importPlan(plan))
+  const loaded: Loaded = await configOf(content as object, await importFacts(plan))
   return { ...loaded, plan, folder: HOME }
 }
 

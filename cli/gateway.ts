@@ -14,7 +14,7 @@ import { createAccessLog } from './access-log.js'
 import { AccountLists } from './account-lists.js'
 import type { Settings } from './config/config.js'
 import { logWarnings } from './models/warnings.js'
-import { importPlan } from './plan.js'
+import { importFacts } from './plan.js'
 import { type Good, prepareFrom } from './prepare.js'
 import { openState, type State } from './state/state.js'
 
@@ -92,7 +92,7 @@ export async function run(options: Options): Promise<Gateway> {
   let served = options.good
   /** Switches to another snapshot of the same configuration when an account's list changes. */
   const follow = async (good: Good): Promise<void> => {
-    const { providers } = await importPlan(good.plan)
+    const { providers } = await importFacts(good.plan)
     const show = async (): Promise<void> => {
       const next = await prepareFrom(good, async () => state, accounts.lists)
       // Another configuration, or another list, has been taken meanwhile.

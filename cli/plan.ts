@@ -8,7 +8,9 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { DataError } from '../codegen/read/findings.js'
 import { parseYaml, type SourcePosition } from '../codegen/read/yaml.js'
-import type { Plan } from '../engine/plan.js'
+import type { Plan, PlanFacts, PlanModule } from '../engine/plan.js'
+import type { GatewayConfig } from '../engine/snapshot/config.js'
+import { pairsFor } from '../engine/snapshot/pairs.js'
 import type { Result, Task } from './overlay/compile.js'
 import { GENERATED, hashOverlay, overlayOf } from './overlay/inputs.js'
 import { findPlan, storeFolders, touch } from './overlay/store.js'
@@ -20,9 +22,23 @@ export async function loadPlan(config: string | undefined): Promise<Plan> {
   return importPlan(await locatePlan(config))
 }
 
-/** The plan at an address that `locatePlan` gave. */
-export async function importPlan(address: string): Promise<Plan> {
-  return ((await import(address)) as { plan: Plan }).plan
+/** The same without its mappings. */
+export async function loadFacts(config: string | undefined): Promise<PlanFacts> {
+  return importFacts(await locatePlan(config))
+}
+
+/** The plan at an address that `locatePlan` gave: with all mappings, or only with those that a configuration needs. */
+export async function importPlan(address: string, config?: GatewayConfig): Promise<Plan> {
+  const { plan, mappings } = (await import(address)) as PlanModule
+  const all = new Set(Object.keys(mappings))
+  const needed = config === undefined ? all : pairsFor(config, plan, all)
+  const loaded = [...needed].map(async pair => [pair, await (mappings[pair] as PlanModule['mappings'][string])()] as const)
+  return { ...plan, mappings: Object.fromEntries(await Promise.all(loaded)), leftOut: new Set([...all].filter(pair => !needed.has(pair))) }
+}
+
+/** The same without its mappings. */
+export async function importFacts(address: string): Promise<PlanFacts> {
+  return ((await import(address)) as PlanModule).plan
 }
 
 /**

@@ -8,7 +8,7 @@ import { type Lists, withLists } from './account-lists.js'
 import { type Loaded, loadConfig, type ReadOptions, readConfig } from './config/config.js'
 import { compileExpressions } from './config/expressions.js'
 import { documentsOf } from './documents.js'
-import { importPlan, loadPlan, locatePlan } from './plan.js'
+import { importFacts, importPlan, loadFacts, locatePlan } from './plan.js'
 import { openState, type State } from './state/state.js'
 import type { Watch } from './watch.js'
 
@@ -29,7 +29,7 @@ export async function read(config: string, isServing = false, options: ReadOptio
     if (!(error instanceof DataError)) throw error
     throw new DataError([...error.findings, ...(await findingsWithoutOverlay(config, options))])
   })
-  return { ...(await loadConfig(config, await importPlan(address), config, options)), plan: address, folder: dirname(resolve(config)) }
+  return { ...(await loadConfig(config, await importFacts(address), config, options)), plan: address, folder: dirname(resolve(config)) }
 }
 
 /**
@@ -54,7 +54,7 @@ const OF_DATA: ReadonlySet<string> = new Set([
 
 /** The errors of a configuration that an invalid overlay cannot explain. */
 async function findingsWithoutOverlay(config: string, options: ReadOptions): Promise<Finding[]> {
-  const { findings } = await readConfig(config, await loadPlan(undefined), config, options)
+  const { findings } = await readConfig(config, await loadFacts(undefined), config, options)
   return findings.filter(({ rule }) => !OF_DATA.has(rule))
 }
 
@@ -65,7 +65,7 @@ export async function prepare(config: string, open: OpenState = openState): Prom
 
 /** Links a configuration that was read. `lists` are the known models of accounts. */
 export async function prepareFrom(good: Good, open: OpenState = openState, lists: Lists = new Map()): Promise<Prepared> {
-  const plan = await importPlan(good.plan)
+  const plan = await importPlan(good.plan, good.gateway)
   const state = await open(good.settings.state)
   const expressions = await compileExpressions(good.gateway)
   const snapshot = createSnapshot(plan, withLists(good.gateway, lists), state, expressions)

@@ -8,7 +8,7 @@ import { migrate, stateOf } from '../control/store/migrate.js'
 import { openEngine } from '../control/store/store.js'
 import { loadConfig } from './config/config.js'
 import type { StoreSettings } from './config/store-settings.js'
-import { loadPlan } from './plan.js'
+import { loadFacts } from './plan.js'
 
 /** The exit code is 1 if there is no store, or its schema cannot be updated. */
 export async function migrateStore(config: string, asJson = false): Promise<void> {
@@ -31,7 +31,7 @@ export async function migrateStore(config: string, asJson = false): Promise<void
 
 /** The store settings of a configuration; without a store it reports that, and the command fails. */
 async function storeOf(config: string): Promise<StoreSettings | undefined> {
-  const { settings } = await loadConfig(config, await loadPlan(config), config)
+  const { settings } = await loadConfig(config, await loadFacts(config), config)
   if (settings.store === undefined) fail(`${config} has no store.`)
   return settings.store
 }

@@ -679,7 +679,8 @@ export interface CatalogueRelease {
   leftOut?: readonly string[]
 }
 
-export interface Plan {
+/** What is compiled of the data, except for the mappings. */
+export interface PlanFacts {
   dialects: Readonly<Record<string, Dialect>>
   routes: readonly RoutePlan[]
   keyLocations: Readonly<Record<string, KeyLocation>>
@@ -688,8 +689,19 @@ export interface Plan {
   catalogue?: Catalogue
   /** The releases that the catalogue is made of: the one that came with the gateway, then the operator's. */
   releases?: readonly CatalogueRelease[]
-  /** By `<client>-to-<upstream>`. */
-  mappings: Readonly<Record<string, Mapping>>
   /** Checks the gateway's configuration against its schema, and fills in the defaults. */
   validateGateway: Validate
+}
+
+export interface Plan extends PlanFacts {
+  /** By `<client>-to-<upstream>`. */
+  mappings: Readonly<Record<string, Mapping>>
+  /** The mappings that were left out, because the configuration needs none of them. */
+  leftOut?: ReadonlySet<string>
+}
+
+/** The module that codegen makes. The code of the mappings is by far its largest part, so each is loaded on its own. */
+export interface PlanModule {
+  plan: PlanFacts
+  mappings: Readonly<Record<string, () => Promise<Mapping>>>
 }

@@ -11,14 +11,14 @@ import type { Exchange } from '../../engine/core/exchange.js'
 import { usageOf } from '../../engine/core/usage.js'
 import { connect, handle } from '../../engine/gateway.js'
 import { serve } from '../../engine/http/server.js'
-import type { Plan } from '../../engine/plan.js'
+import type { PlanFacts } from '../../engine/plan.js'
 import type { Snapshot } from '../../engine/snapshot/model.js'
 import { maskSecrets } from '../../engine/upstream/redact.js'
 import { framings } from '../../engine/wire/framing.js'
 import type { ExchangeData } from '../../schemas/config/types.js'
 import { alone } from '../check.js'
 import { jsonOrText } from '../json.js'
-import { importPlan } from '../plan.js'
+import { importFacts } from '../plan.js'
 import { type Good, prepareFrom, read } from '../prepare.js'
 import { fillSecrets } from '../secrets.js'
 import { withKey, withKnownKeys } from './caller.js'
@@ -47,7 +47,7 @@ export async function runExchanges(folder: string, project: Project): Promise<Ma
   const config = join(folder, 'gateway.yaml')
   fillSecrets(config)
   const good = await read(config, false, { mayLackSecrets: true })
-  const plan = await importPlan(good.plan)
+  const plan = await importFacts(good.plan)
   const grammar = project.configSchemas.get('exchange') as SpecSchema
   const cases: CaseResult[] = []
   for (const { file, documents, findings } of files) {
@@ -60,7 +60,7 @@ export async function runExchanges(folder: string, project: Project): Promise<Ma
   return { pair: display(at), cases, steps: { all: 0, fired: 0 }, findings: [], shared: new Map() }
 }
 
-async function resultOf(document: YamlDocument, given: ExchangeData, good: Good, plan: Plan): Promise<CaseResult> {
+async function resultOf(document: YamlDocument, given: ExchangeData, good: Good, plan: PlanFacts): Promise<CaseResult> {
   const findings: Finding[] = []
   const differ = (pointer: Pointer, expected: unknown, made: unknown): void => {
     for (const one of differences(withAny(expected, made), made)) {
@@ -106,7 +106,7 @@ function compare(given: ExchangeData, { status, headers, text, asked, calls, log
 }
 
 /** Each exchange has a gateway of its own: nothing is left of the one before. */
-async function outcomeOf(given: ExchangeData, good: Good, plan: Plan): Promise<Outcome> {
+async function outcomeOf(given: ExchangeData, good: Good, plan: PlanFacts): Promise<Outcome> {
   let asked: Asked | undefined
   const calls = new Map<string, Asked>()
   const bases = Object.fromEntries(Object.values(plan.providers).map(({ name, base }) => [name, base]))
@@ -163,7 +163,7 @@ function requestOf(
 }
 
 /** What the provider answers. */
-function answerOf({ answers: status, response, stream }: ExchangeData, asked: Asked, good: Good, plan: Plan): Answered {
+function answerOf({ answers: status, response, stream }: ExchangeData, asked: Asked, good: Good, plan: PlanFacts): Answered {
   if (stream === undefined) {
     const body = response?.in
     return typeof body === 'string'
@@ -184,7 +184,7 @@ function answered(status: number, type: string, body: string): Answered {
 }
 
 /** How the endpoint that was asked sends its streams. */
-function streamFormat({ name, path }: Asked, { gateway }: Good, plan: Plan): Plan['dialects'][string]['stream'] {
+function streamFormat({ name, path }: Asked, { gateway }: Good, plan: PlanFacts): PlanFacts['dialects'][string]['stream'] {
   const upstream = gateway.upstreams[name]
   const provider = plan.providers[upstream?.provider ?? '']
   const below = (path.split('?')[0] as string).slice(prefixOf(upstream?.base ?? provider?.base).length)

@@ -11,14 +11,14 @@ import type { Project } from '../../codegen/read/project.js'
 import { type SpecSchema, withDefaults } from '../../codegen/read/spec.js'
 import { useOneOf } from '../../codegen/read/suggest.js'
 import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
-import type { Plan } from '../../engine/plan.js'
+import type { PlanFacts } from '../../engine/plan.js'
 import type { GatewayConfig } from '../../engine/snapshot/config.js'
 import type { ScenarioData } from '../../schemas/config/types.js'
 import { alone } from '../check.js'
 import { configIn } from '../config/config.js'
 import { run } from '../gateway.js'
 import { isObject, jsonOrText } from '../json.js'
-import { importPlan, locatePlan } from '../plan.js'
+import { importFacts, locatePlan } from '../plan.js'
 import { type Good, prepareFrom, read } from '../prepare.js'
 import { fillSecrets, fillSecretsOf } from '../secrets.js'
 import { type Called, withKey, withKnownKeys } from './caller.js'
@@ -52,7 +52,7 @@ export async function scenariosOf(folder: string, project: Project): Promise<Sce
   if (files.length === 0) return undefined
   const config = join(folder, 'gateway.yaml')
   const address = await locatePlan(config)
-  const plan = await importPlan(address)
+  const plan = await importFacts(address)
   const grammar = project.configSchemas.get('scenario') as SpecSchema
   let own: Promise<Good> | undefined
   const goodOf = async (document: YamlDocument, { gateway }: ScenarioData): Promise<Good> => {
@@ -92,7 +92,7 @@ function secretOf(upstream: string): string {
 }
 
 /** What a scenario shows is the same everywhere, and a finding quotes no secret. A credential that signs stays as it is. */
-function withKnownSecrets(gateway: GatewayConfig, plan: Plan): GatewayConfig {
+function withKnownSecrets(gateway: GatewayConfig, plan: PlanFacts): GatewayConfig {
   const upstreams = Object.entries(gateway.upstreams).map(([name, one]) => {
     const isText = one.secret !== undefined && plan.providers[one.provider]?.credential?.jwt === undefined
     return [name, isText ? { ...one, secret: secretOf(name) } : one]
@@ -107,7 +107,7 @@ function withoutSome(gateway: GatewayConfig, names: readonly string[]): GatewayC
 }
 
 /** The gateway that a scenario brings along, with what it need not say. Findings stand in the scenario. */
-async function inlineOf(document: YamlDocument, plan: Plan, folder: string): ReturnType<typeof configIn> {
+async function inlineOf(document: YamlDocument, plan: PlanFacts, folder: string): ReturnType<typeof configIn> {
   const given = structuredClone((document.value as { gateway: Record<string, unknown> }).gateway)
   if (isObject(given.upstreams))
     for (const [name, one] of Object.entries(given.upstreams)) {
@@ -132,7 +132,7 @@ async function inlineOf(document: YamlDocument, plan: Plan, folder: string): Ret
 type Add = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
 type Differ = (pointer: Pointer, expected: unknown, made: unknown) => void
 
-async function findingsOf(document: YamlDocument, given: ScenarioData, goodOf: () => Promise<Good>, plan: Plan): Promise<Finding[]> {
+async function findingsOf(document: YamlDocument, given: ScenarioData, goodOf: () => Promise<Good>, plan: PlanFacts): Promise<Finding[]> {
   const findings: Finding[] = []
   const add: Add = (pointer, rule, detail, remedy) => {
     findings.push({ ...document.at(pointer), rule, detail, remedy })
@@ -165,7 +165,7 @@ async function findingsOf(document: YamlDocument, given: ScenarioData, goodOf: (
 }
 
 /** What a scenario names is there. Without a configuration, only what the plan has is checked. */
-function checkNames({ client, unreachable }: ScenarioData, gateway: GatewayConfig | undefined, plan: Plan, add: Add): void {
+function checkNames({ client, unreachable }: ScenarioData, gateway: GatewayConfig | undefined, plan: PlanFacts, add: Add): void {
   const check = (pointer: Pointer, rule: string, what: string, name: string, known: readonly string[]): void => {
     if (!known.includes(name)) add(pointer, rule, `there is no ${what} ${name}`, useOneOf(known, name))
   }
@@ -190,7 +190,7 @@ interface Outcome {
 }
 
 /** Each scenario has a gateway of its own: nothing is left of the one before. */
-async function outcomeOf(given: ScenarioData, good: Good, plan: Plan): Promise<Outcome> {
+async function outcomeOf(given: ScenarioData, good: Good, plan: PlanFacts): Promise<Outcome> {
   const asked: Asked[] = []
   const bases = Object.fromEntries(Object.values(plan.providers).map(({ name, base }) => [name, base]))
   const standIn = await startStandIn({

@@ -10,7 +10,7 @@ import { parseYaml, type SourcePosition, type YamlDocument } from '../../codegen
 import type { TokenOptions } from '../../engine/control/tokens.js'
 import { duration } from '../../engine/core/durations.js'
 import { rateLimitsIn } from '../../engine/limits/rate-text.js'
-import type { Plan } from '../../engine/plan.js'
+import type { PlanFacts } from '../../engine/plan.js'
 import type { Exposed, GatewayConfig } from '../../engine/snapshot/config.js'
 import type { GatewayData } from '../../schemas/config/types.js'
 import { address } from '../address.js'
@@ -81,12 +81,12 @@ export interface ReadConfig {
 }
 
 /** Reads and checks a configuration against a plan. Throws a DataError with every finding. */
-export async function loadConfig(path: string, plan: Plan, displayed: string, options: ReadOptions = {}): Promise<Loaded> {
+export async function loadConfig(path: string, plan: PlanFacts, displayed: string, options: ReadOptions = {}): Promise<Loaded> {
   return good(await readConfig(path, plan, displayed, options))
 }
 
 /** The same, with the findings in the result. */
-export async function readConfig(path: string, plan: Plan, displayed: string, options: ReadOptions = {}): Promise<ReadConfig> {
+export async function readConfig(path: string, plan: PlanFacts, displayed: string, options: ReadOptions = {}): Promise<ReadConfig> {
   const findings: Finding[] = []
   let text: string
   try {
@@ -109,12 +109,12 @@ function good({ findings, loaded }: Omit<ReadConfig, 'documents'>): Loaded {
 }
 
 /** The same for the content of a configuration without a file. */
-export async function configOf(content: object, plan: Plan): Promise<Loaded> {
+export async function configOf(content: object, plan: PlanFacts): Promise<Loaded> {
   return good(await read(withoutPositions('defaults', content), plan, process.cwd()))
 }
 
 /** The same for a document that is a part of another file. `folder` is where its files of secrets are. */
-export async function configIn(document: YamlDocument, plan: Plan, folder: string): Promise<Loaded> {
+export async function configIn(document: YamlDocument, plan: PlanFacts, folder: string): Promise<Loaded> {
   return good(await read(document, plan, resolve(folder)))
 }
 
@@ -124,7 +124,12 @@ function withoutPositions(file: string, value: unknown): YamlDocument {
   return { file, value, at: start, key: start, inside: start }
 }
 
-async function read(document: YamlDocument, plan: Plan, folder: string, options: ReadOptions = {}): Promise<Omit<ReadConfig, 'documents'>> {
+async function read(
+  document: YamlDocument,
+  plan: PlanFacts,
+  folder: string,
+  options: ReadOptions = {},
+): Promise<Omit<ReadConfig, 'documents'>> {
   // Defaults are filled into a copy: the document is what is written.
   const value = structuredClone(document.value ?? {})
   if (plan.validateGateway(value)) {
@@ -144,7 +149,7 @@ async function read(document: YamlDocument, plan: Plan, folder: string, options:
 }
 
 /** Reads each section, checks what the grammar cannot, and puts the configuration together. */
-function link(file: GatewayData, plan: Plan, folder: string, find: Find, { mayLackSecrets = false }: ReadOptions): Loaded {
+function link(file: GatewayData, plan: PlanFacts, folder: string, find: Find, { mayLackSecrets = false }: ReadOptions): Loaded {
   const secret = secretReader(folder, mayLackSecrets, find)
   const budgets = new BudgetReader(file, find)
   const groups = groupsOf(file, budgets, find)
@@ -190,7 +195,7 @@ function link(file: GatewayData, plan: Plan, folder: string, find: Find, { mayLa
   }
 }
 
-function checkPages(file: GatewayData, { routes }: Plan, find: Find): void {
+function checkPages(file: GatewayData, { routes }: PlanFacts, find: Find): void {
   const pages = new Set(routes.flatMap(({ page }) => page?.name ?? []))
   for (const [name, groups] of Object.entries(file.pages)) {
     if (!pages.has(name)) find(['pages', name], 'names/page', `there is no page ${name}`, useOneOf(pages, name))

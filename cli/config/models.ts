@@ -2,7 +2,7 @@
 
 import { useOneOf } from '../../codegen/read/suggest.js'
 import type { Pointer } from '../../codegen/read/yaml.js'
-import type { Plan } from '../../engine/plan.js'
+import type { PlanFacts } from '../../engine/plan.js'
 import { entriesFor } from '../../engine/snapshot/catalogue.js'
 import type { ModelConfig, UpstreamConfig } from '../../engine/snapshot/config.js'
 import type { GatewayData, GatewayModel } from '../../schemas/config/types.js'
@@ -27,7 +27,7 @@ export function modelsListed({ upstreams: written }: GatewayData, upstreams: Ups
 export function modelsOf(
   file: GatewayData,
   listed: Readonly<Record<string, GatewayModel>>,
-  plan: Plan,
+  plan: PlanFacts,
   budgets: BudgetReader,
 ): Record<string, ModelConfig> {
   const written: Record<string, GatewayModel> = Object.assign(Object.create(null), listed, file.models)
@@ -57,7 +57,7 @@ function modelOf(written: GatewayModel): ModelConfig {
 }
 
 /** Reports what the grammar cannot find in the models of the file. */
-export function checkModels(file: GatewayData, upstreams: Upstreams, plan: Plan, find: Find): void {
+export function checkModels(file: GatewayData, upstreams: Upstreams, plan: PlanFacts, find: Find): void {
   for (const [name, model] of Object.entries(file.models)) {
     const here: Pointer = ['models', name]
     checkTargets(model, here, file, upstreams, plan, find)
@@ -73,7 +73,14 @@ export function checkModels(file: GatewayData, upstreams: Upstreams, plan: Plan,
   }
 }
 
-function checkTargets({ targets }: GatewayModel, here: Pointer, file: GatewayData, upstreams: Upstreams, plan: Plan, find: Find): void {
+function checkTargets(
+  { targets }: GatewayModel,
+  here: Pointer,
+  file: GatewayData,
+  upstreams: Upstreams,
+  plan: PlanFacts,
+  find: Find,
+): void {
   targets.forEach((target, index) => {
     if (!Object.hasOwn(file.upstreams, target.upstream))
       find(
@@ -100,7 +107,7 @@ function checkPatch(
   targets: readonly { upstream: string }[],
   here: Pointer,
   upstreams: Upstreams,
-  { providers }: Plan,
+  { providers }: PlanFacts,
   find: Find,
 ): void {
   if (typeof patch !== 'object') return
@@ -111,7 +118,7 @@ function checkPatch(
 }
 
 /** Reports targets that would send a caller's credential for one host to another. */
-function checkCallers({ targets }: GatewayModel, here: Pointer, upstreams: Upstreams, plan: Plan, find: Find): void {
+function checkCallers({ targets }: GatewayModel, here: Pointer, upstreams: Upstreams, plan: PlanFacts, find: Find): void {
   const origins = targets.map(({ upstream }) => callersOrigin(upstreams[upstream], plan))
   const first = origins.find(origin => origin !== undefined)
   origins.forEach((origin, index) => {
@@ -126,13 +133,13 @@ function checkCallers({ targets }: GatewayModel, here: Pointer, upstreams: Upstr
 }
 
 /** The origin that an upstream sends callers' credentials to; undefined if it sends none. */
-function callersOrigin(upstream: UpstreamConfig | undefined, plan: Plan): string | undefined {
+function callersOrigin(upstream: UpstreamConfig | undefined, plan: PlanFacts): string | undefined {
   const base = upstream?.isCallers && (upstream.base ?? plan.providers[upstream.provider]?.base)
   return base && URL.canParse(base) ? new URL(base).origin : undefined
 }
 
 /** Reports a list that the first target's upstream cannot give. */
-function checkList({ list, targets }: GatewayModel, here: Pointer, upstreams: Upstreams, { providers }: Plan, find: Find): void {
+function checkList({ list, targets }: GatewayModel, here: Pointer, upstreams: Upstreams, { providers }: PlanFacts, find: Find): void {
   const name = targets[0]?.upstream ?? ''
   const lister = upstreams[name]
   if (list === 'account' && lister && (providers[lister.provider]?.modelsPath === undefined || lister.isCallers))

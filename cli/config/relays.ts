@@ -3,7 +3,7 @@
 import { useOneOf } from '../../codegen/read/suggest.js'
 import type { Pointer } from '../../codegen/read/yaml.js'
 import { NANO } from '../../engine/core/usage.js'
-import type { Limits, Plan, RoutePlan } from '../../engine/plan.js'
+import type { Limits, PlanFacts, RoutePlan } from '../../engine/plan.js'
 import type { ProxyConfig, UpstreamConfig } from '../../engine/snapshot/config.js'
 import { fullPath } from '../../engine/snapshot/link.js'
 import type { GatewayData } from '../../schemas/config/types.js'
@@ -17,7 +17,7 @@ export const routeNameOf = (relay: string): string => `relay.${relay}`
 export function relaysOf(
   file: GatewayData,
   upstreams: Readonly<Record<string, UpstreamConfig>>,
-  plan: Plan,
+  plan: PlanFacts,
   find: Find,
 ): Record<string, ProxyConfig> {
   const proxies: Record<string, ProxyConfig> = Object.create(null)

@@ -1,7 +1,7 @@
 // Upstreams in gateway.yaml.
 
 import { useOneOf } from '../../codegen/read/suggest.js'
-import type { Plan } from '../../engine/plan.js'
+import type { PlanFacts } from '../../engine/plan.js'
 import type { UpstreamConfig } from '../../engine/snapshot/config.js'
 import type { GatewayData, GatewayUpstream } from '../../schemas/config/types.js'
 import type { BudgetReader } from './budgets.js'
@@ -20,7 +20,7 @@ const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
 /** The upstreams of a configuration, by name, without those whose provider does not exist. */
 export function upstreamsOf(
   file: GatewayData,
-  plan: Plan,
+  plan: PlanFacts,
   secret: ReadSecret,
   budgets: BudgetReader,
   find: Find,
@@ -42,7 +42,7 @@ export function upstreamsOf(
   return upstreams
 }
 
-function checkUpstream(name: string, upstream: GatewayUpstream, { providers }: Plan, find: Find): void {
+function checkUpstream(name: string, upstream: GatewayUpstream, { providers }: PlanFacts, find: Find): void {
   const provider = providers[upstream.provider]
   if (upstream.base !== undefined && !URL.canParse(upstream.base))
     find(['upstreams', name, 'base'], 'upstream/base', 'the value is not a URL', 'write one such as http://127.0.0.1:11434')

@@ -2,7 +2,7 @@
 
 import { compareVersions } from '../../codegen/version.js'
 import type { CatalogueRelease, Plan } from '../../engine/plan.js'
-import { loadPlan } from '../plan.js'
+import { loadFacts } from '../plan.js'
 import { configOrUsual } from '../usual-config.js'
 import { daysSince, OLD } from './days.js'
 
@@ -13,7 +13,7 @@ export interface VersionOptions {
 
 /** Prints each release, the one that goes before the others last, and what is to be known of it. */
 export async function showVersion({ config, json }: VersionOptions): Promise<void> {
-  const plan = await loadPlan(configOrUsual(config))
+  const plan = await loadFacts(configOrUsual(config))
   if (json) console.log(JSON.stringify({ ok: true, findings: [], releases: plan.releases ?? [] }, null, 2))
   else {
     for (const line of releaseLines(plan)) console.log(line)

@@ -1,10 +1,10 @@
 // `sluice models`: shows the known models with their sources; `sluice models check`: reports old facts and coming
 // retirements.
 
-import type { Catalogue, ModelFacts, Plan } from '../../engine/plan.js'
+import type { Catalogue, ModelFacts, PlanFacts } from '../../engine/plan.js'
 import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engine/snapshot/catalogue.js'
 import { askAccount, upstreamsWithLists } from '../account-lists.js'
-import { loadPlan } from '../plan.js'
+import { loadFacts } from '../plan.js'
 import { prepare, read } from '../prepare.js'
 import { columns } from '../table.js'
 import { configOrUsual } from '../usual-config.js'
@@ -21,7 +21,7 @@ export interface ShowOptions {
 
 /** Shows a model at each of its providers, or all models in a line each. */
 export async function showModels(name: string | undefined, options: ShowOptions): Promise<void> {
-  const plan = await loadPlan(configOrUsual(options.config))
+  const plan = await loadFacts(configOrUsual(options.config))
   const { catalogue = [] } = plan
   if (name === undefined) {
     const rows = listed(catalogue, options.provider)
@@ -66,7 +66,7 @@ export async function showModels(name: string | undefined, options: ShowOptions)
 /** The models of the accounts whose lists the configuration uses, asked for now. */
 async function accountsOf(
   config: string | undefined,
-  plan: Plan,
+  plan: PlanFacts,
 ): Promise<{ upstream: string; models?: readonly string[]; cause?: string }[]> {
   if (config === undefined) return []
   const { gateway } = await read(config)
@@ -86,7 +86,7 @@ async function accountsOf(
 }
 
 /** The providers with an entry for exactly this name; if there is none, one for all that match it by a pattern. */
-function homesOf(catalogue: Catalogue, plan: Plan, name: string): string[] {
+function homesOf(catalogue: Catalogue, plan: PlanFacts, name: string): string[] {
   const exact = catalogue.filter(entry => entry.match.includes(name))
   const homes = exact.flatMap(entry => entry.providers ?? [])
   if (homes.length > 0) return [...new Set(homes)].filter(provider => entriesFor(exact, provider, name).some(({ isAway }) => !isAway))
@@ -133,7 +133,7 @@ function listed(catalogue: Catalogue, only: string | undefined): Row[] {
 export async function checkModels(options: ShowOptions): Promise<void> {
   const config = configOrUsual(options.config)
   const snapshot = config === undefined ? undefined : (await prepare(config)).snapshot
-  const plan = await loadPlan(config)
+  const plan = await loadFacts(config)
   const models: Used[] = snapshot ? [...snapshot.models.values()] : offered(plan)
   await snapshot?.close()
   const warnings = warningsOf(models)
@@ -147,7 +147,7 @@ export async function checkModels(options: ShowOptions): Promise<void> {
 }
 
 /** Every model that a provider offers itself. */
-function offered({ providers, catalogue }: Plan): Used[] {
+function offered({ providers, catalogue }: PlanFacts): Used[] {
   return Object.values(providers).flatMap(provider =>
     provider.models.map(name => ({ name, targets: [{ name: provider.name, facts: factsFor(catalogue, provider.name, name) }] })),
   )

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import type { CatalogueFile } from '../../codegen/read/catalogue.js'
 import type { Project } from '../../codegen/read/project.js'
 import type { ModelFacts } from '../../engine/plan.js'
-import { loadPlan } from '../plan.js'
+import { loadFacts } from '../plan.js'
 import { builtIn, projectOf } from '../project.js'
 import { columns } from '../table.js'
 import { configOrUsual } from '../usual-config.js'
@@ -43,7 +43,7 @@ interface Days {
 /** A line for each provider, or with `provider` one for each of its models. */
 export async function showSources(options: SourcesOptions): Promise<void> {
   const config = configOrUsual(options.config)
-  const { catalogue = [] } = await loadPlan(config)
+  const { catalogue = [] } = await loadFacts(config)
   const project = config === undefined ? builtIn() : projectOf(dirname(config))
   const known = rowsOf(catalogue, options.provider)
   const rows = known.map(row => toldOf(row, project))

@@ -1,7 +1,8 @@
-// Prints the plan as a module: routes, dialects, providers and mappings, ready for the engine.
+// Prints the plan as a module: routes, dialects, providers and mappings, ready for the engine. The module of a mapping is
+// imported when the mapping is asked for.
 
 import { createHash } from 'node:crypto'
-import type { Endpoint, Mapping, Plan, ProviderPlan } from '../../engine/plan.js'
+import type { Endpoint, Mapping, PlanFacts, ProviderPlan } from '../../engine/plan.js'
 import type { MappingData } from '../../schemas/config/types.js'
 import type { Exports, Modules } from '../compile/modules.js'
 import { endpointFunction } from '../compile/providers.js'
@@ -39,7 +40,7 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     Object.fromEntries(
       [...from].map(([name, data]) => [name, entry(part, name, make(name, data), js`base.${exactName(part)}[${json(name)}]`)]),
     )
-  const plan: Printed<Plan> = {
+  const plan: Printed<PlanFacts> = {
     dialects: named('dialects', project.formats, (name, { data }) => dialectOf(name, data, project, modules)),
     routes: project.routes.map(({ name, data }) =>
       entry('routes', name, routeOf(name, data, project, modules), js`base.routes.find(route => route.name === ${json(name)})`),
@@ -50,7 +51,6 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     providers: named('providers', project.providers, (name, { data }) => providerOf(name, data, project, modules)),
     catalogue: new Code(js`catalogue`, js`catalogue`),
     releases: project.releases,
-    mappings: named('mappings', modules.mappings, (name, exports) => mappingOf(name, exports, project, modules)),
     validateGateway: new Code(modules.gateway === undefined ? js`undefined` : js`gateway`, js`gateway`),
   }
   const read = new Set<Js>()
@@ -58,26 +58,39 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     if (code.reads !== undefined) read.add(code.reads)
     return code.text
   })
+  const mappings = [...modules.mappings].map(([name, exports]) => {
+    const value = entry('mappings', name, mappingOf(name, exports, project, modules), js`base_mappings[${json(name)}]`)
+    return js`  ${json(name)}: ${value instanceof Code ? value.text : onDemand(name, exports, value, modules)},`
+  })
   const lines = [
     comment('Made from routes/, schemas/, mappings/, providers/ and models/ by codegen; do not edit.'),
-    ...(base === undefined ? [] : [js`import { plan as base } from ${json(base.from)}`]),
+    ...(base === undefined ? [] : [js`import { plan as base, mappings as base_mappings } from ${json(base.from)}`]),
     ...importsOf(modules)
       .filter(({ local }) => base === undefined || read.has(local))
       .map(({ line }) => line),
     js``,
     js`export const plan = ${text}`,
     js``,
+    js`export const mappings = {`,
+    ...mappings,
+    js`}`,
+    js``,
   ]
   return { text: joined(lines, '\n'), entries }
 }
 
-/** Each module that the plan may import, by its local name. */
+/** A mapping as a function that imports its module. */
+function onDemand(name: string, { from }: Exports, value: Printed<Mapping>, modules: Modules): Js {
+  const local = localOf('mapping', name, modules)
+  return js`async () => {\n    const ${local} = await import(${json(from)})\n    return ${print(value, ({ text }) => text, 2)}\n  }`
+}
+
+/** Each module that the plan imports, by its local name. */
 function importsOf(modules: Modules): { local: Js; line: Js }[] {
   const all = (local: Js, from: string) => ({ local, line: js`import * as ${local} from ${json(from)}` })
   const one = (local: Js, from: string) => ({ local, line: js`import { ${local} } from ${json(from)}` })
   return [
     ...[...modules.formats].map(([name, { from }]) => all(localOf('format', name, modules), from)),
-    ...[...modules.mappings].map(([name, { from }]) => all(localOf('mapping', name, modules), from)),
     ...(modules.gateway === undefined ? [] : [one(js`gateway`, modules.gateway)]),
     one(js`catalogue`, modules.catalogue),
     ...[...modules.imports].map(([local, from]) => all(exactName(local), from)),

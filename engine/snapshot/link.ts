@@ -7,7 +7,7 @@ import type { Budgets } from '../budgets/budgets.js'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
 import { type Meters, mergeRateLimits } from '../limits/registry.js'
-import type { Body, Dialect, Endpoint, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
+import type { Body, Dialect, Endpoint, Mapping, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
 import { keyBudgets } from './budget-rules.js'
 import { factsFor } from './catalogue.js'
 import type {
@@ -24,6 +24,7 @@ import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
 import { mediaRules } from './media.js'
 import type { Binding, Key, Mirror, Model, Standing, Target } from './model.js'
+import { dialectFor, pairOf } from './pairs.js'
 import { parameterRules } from './parameters.js'
 import { patchedAnswers, withUsageOf } from './patched-answers.js'
 import { patchedDialect, patchedMapping, patchFor } from './patched-requests.js'
@@ -272,17 +273,24 @@ interface Served {
 
 type ModelWishes = ParameterConfig & Pick<TargetConfig, 'headers'>
 
+/** A mapping that exists. */
+function mappingIn({ mappings }: Plan, pair: string): Mapping {
+  const found = mappings[pair]
+  if (found === undefined) throw new Error(`the mapping ${pair} was left out, although an upstream needs it`)
+  return found
+}
+
 /** The client's own dialect if the provider speaks it, else the first with a mapping, or the one that is asked for. */
 function bindingFor(served: Served, from: Dialect, asked?: string): Binding | undefined {
   const { target, model, upstream, base, plan, pool, wishes, expressions } = served
   const { provider } = target
   const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
-  const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
+  const name = dialectFor(from.name, spoken, pair => pair in plan.mappings || plan.leftOut?.has(pair) === true)
   if (name === undefined) return undefined
   const endpoint = provider.speaks[name] as Endpoint
   const spokenTo = withUsageOf(endpoint, plan.dialects[name] as Dialect)
   const patch = patchFor(wishes, name, expressions)
-  const made = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
+  const made = name === from.name ? undefined : mappingIn(plan, pairOf(from.name, name))
   const mapping = made && patch ? patchedMapping(made, patch) : made
   const to = patch && !made ? patchedDialect(spokenTo, patch) : spokenTo
   const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }

@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll } from 'vitest'
 import type * as Generate from '../../codegen/compile.js'
 import type { Plan } from '../../engine/plan.js'
+import { importPlan } from '../engine/plan.js'
 
 export const root = join(import.meta.dirname, '../..')
 /** Generated modules import the built engine, so it is the built compiler that is driven. */
@@ -104,7 +105,7 @@ export function fixture(size: 'empty' | 'small' | 'unmapped' | 'all'): Fixture {
     },
     async plan(...more) {
       compile(more)
-      return ((await import(pathToFileURL(join(folder, 'generated/plan.js')).href)) as { plan: Plan }).plan
+      return importPlan(pathToFileURL(join(folder, 'generated/plan.js')).href)
     },
   }
 }

@@ -9,6 +9,7 @@ import type * as OverlayModule from '../../codegen/overlay.js'
 import { readProject } from '../../codegen/read/project.js'
 import type { Mapping, Plan } from '../../engine/plan.js'
 import { blocksOf } from '../docs-page.js'
+import { importPlan } from '../engine/plan.js'
 import { CONTEXT } from '../fixtures.js'
 import { type Finding, fixture, root } from './fixture.js'
 
@@ -48,7 +49,7 @@ function findings(changed: Record<string, string>): Partial<Finding>[] {
 let plan: Plan
 beforeAll(async () => {
   const folder = written(compileOverlay(home, overlay(), NO_CACHE))
-  plan = ((await import(pathToFileURL(join(folder, 'plan.js')).href)) as { plan: Plan }).plan
+  plan = await importPlan(pathToFileURL(join(folder, 'plan.js')).href)
 })
 
 /** The dialects that have a half. */

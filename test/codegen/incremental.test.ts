@@ -8,6 +8,7 @@ import type * as CompileModule from '../../codegen/compile.js'
 import type * as OverlayModule from '../../codegen/overlay.js'
 import type { Unit, UnitCache } from '../../codegen/units.js'
 import type { Plan } from '../../engine/plan.js'
+import { importPlan } from '../engine/plan.js'
 import { root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, path)).href
@@ -43,7 +44,7 @@ function memory(): UnitCache & { made: string[] } {
 async function importAll(files: ReadonlyMap<string, string>): Promise<Plan> {
   // Where the tests load modules as they are.
   const folder = overlay(Object.fromEntries([...files].map(([path, text]) => [`generated/${path}`, text])))
-  return ((await import(pathToFileURL(join(folder, 'generated/plan.js')).href)) as { plan: Plan }).plan
+  return importPlan(pathToFileURL(join(folder, 'generated/plan.js')).href)
 }
 
 /** A plan whose functions are compared by their text. The names of those made from schemas depend on the others. */
@@ -115,7 +116,7 @@ test('an overlay gives the plan of the whole data, and a changed file compiles o
   const compiled = compileOverlay(home, good, cache)
   const folder = join(temporary(), 'generated')
   generate([root, good], folder)
-  const { plan } = (await import(pathToFileURL(join(folder, 'plan.js')).href)) as { plan: Plan }
+  const plan = await importPlan(pathToFileURL(join(folder, 'plan.js')).href)
   const over = await importAll(compiled)
   expect(told(over)).toEqual(told(plan))
   for (const validate of [plan, over].map(({ dialects }) => dialects.mine?.validateRequest))

@@ -6,14 +6,13 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type * as ConfigModule from '../../cli/config/config.js'
-import type { Plan } from '../../engine/plan.js'
 import type * as SnapshotModule from '../../engine/snapshot/snapshot.js'
+import { plan } from '../engine/plan.js'
 import { MARK, root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, path)).href
 const { loadConfig } = (await import(built('dist/cli/config/config.js'))) as typeof ConfigModule
 const { createSnapshot } = (await import(built('dist/engine/snapshot/snapshot.js'))) as typeof SnapshotModule
-const { plan } = (await import(built('generated/plan.js'))) as { plan: Plan }
 process.env.SLUICE_TEST_SET = 'a-secret-of-the-test'
 
 interface Ended {

@@ -2,8 +2,9 @@
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Plan } from '../../engine/plan.js'
+import type * as PlanModule from '../../cli/plan.js'
 
-const file = join(import.meta.dirname, '..', '..', 'generated', 'plan.js')
+const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', path)).href
+export const { importPlan } = (await import(built('dist/cli/plan.js'))) as typeof PlanModule
 
-export const { plan } = (await import(pathToFileURL(file).href)) as { plan: Plan }
+export const plan = await importPlan(built('generated/plan.js'))

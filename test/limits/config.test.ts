@@ -7,13 +7,12 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import type * as ConfigModule from '../../cli/config/config.js'
 import type * as RegistryModule from '../../engine/limits/registry.js'
-import type { Plan } from '../../engine/plan.js'
+import { plan } from '../engine/plan.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, path)).href
 const { loadConfig } = (await import(built('dist/cli/config/config.js'))) as typeof ConfigModule
 const { mergeRateLimits } = (await import(built('dist/engine/limits/registry.js'))) as typeof RegistryModule
-const { plan } = (await import(built('generated/plan.js'))) as { plan: Plan }
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -10,14 +10,16 @@ import { expect } from 'vitest'
 import { newAjv } from '../../codegen/read/ajv.js'
 import { readProject } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
-import type { Body, Context, Plan, Validate } from '../../engine/plan.js'
+import type { Body, Context, Validate } from '../../engine/plan.js'
+import { plan } from '../engine/plan.js'
 import { CONTEXT as ANY } from '../fixtures.js'
+
+export { plan }
 
 const root = join(import.meta.dirname, '../..')
 const load = async (path: string): Promise<unknown> => import(pathToFileURL(join(root, 'generated', path)).href)
 
 export const project = readProject([root])
-export const { plan } = (await load('plan.js')) as { plan: Plan }
 export const validators = (await load('validators.js')) as Readonly<Record<string, Validate>>
 const ajv = newAjv(project.schemas, { allErrors: true })
 

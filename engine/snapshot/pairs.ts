@@ -1,0 +1,30 @@
+// Which mappings a configuration needs. Reading the code of all of them would be a large part of a start.
+
+import type { PlanFacts } from '../plan.js'
+import type { GatewayConfig } from './config.js'
+
+export function pairOf(client: string, upstream: string): string {
+  return `${client}-to-${upstream}`
+}
+
+/** The dialect in which a client's request is sent: the client's own if it is spoken, else the first with a mapping. */
+export function dialectFor(client: string, spoken: readonly string[], has: (pair: string) => boolean): string | undefined {
+  return spoken.includes(client) ? client : spoken.find(dialect => has(pairOf(client, dialect)))
+}
+
+/** Those of the mappings that a request to one of the upstreams may need. */
+export function pairsFor({ upstreams }: Pick<GatewayConfig, 'upstreams'>, plan: PlanFacts, all: ReadonlySet<string>): Set<string> {
+  const preferred = new Set((plan.catalogue ?? []).flatMap(({ facts }) => facts.prefer ?? []).map(({ speaks }) => speaks))
+  const needed = new Set<string>()
+  for (const provider of new Set(Object.values(upstreams).map(({ provider }) => provider))) {
+    const speaks = plan.providers[provider]?.speaks ?? {}
+    const spoken = Object.keys(speaks)
+    for (const client of Object.keys(plan.dialects)) {
+      const usual = dialectFor(client, spoken, pair => all.has(pair))
+      if (usual === undefined) continue
+      const others = spoken.filter(dialect => preferred.has(dialect) || dialect === speaks[usual]?.fallback)
+      for (const dialect of [usual, ...others]) if (all.has(pairOf(client, dialect))) needed.add(pairOf(client, dialect))
+    }
+  }
+  return needed
+}
