@@ -21,7 +21,12 @@ export const cores = canPin
 
 /** Moves this process, and so its children, off the measured core. */
 export function pinSelf() {
-  if (cores) spawnSync('taskset', ['-a', '-c', '-p', cores.load, String(process.pid)])
+  if (cores) pin(process.pid, cores.load)
+}
+
+/** Moves the threads of a process, but none of its children, to some cores. */
+export function pin(pid, where) {
+  spawnSync('taskset', ['-a', '-c', '-p', where, String(pid)])
 }
 
 /** @param {string[]} command @param {{ on?: string, env?: object, cwd?: string }} options `on`: cores, as taskset writes them */
