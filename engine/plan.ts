@@ -491,6 +491,8 @@ export interface RoutePlan {
   sealedIds?: SealedIds
   /** The member that holds a sealed id. */
   follow?: Member
+  /** What the client is told of an id that is not its own; `{id}` stands for it. */
+  unknownId?: { status?: number; code?: string; message: string }
   /** Whether the answer covers everything in the upstream's account. */
   isShared: boolean
   relay?: RelayPlan

@@ -46,6 +46,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
       isMapped: data.sealed_ids.mapped,
     },
     follow: data.follow === undefined ? undefined : memberOf(data.follow),
+    unknownId: data.unknown_id,
     isShared: data.shared,
     relay: data.upgrade ? relayOf(data.relay) : undefined,
     answer: functionOf(modules.routes, `${id}_answer`),

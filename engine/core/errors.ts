@@ -1,7 +1,7 @@
 // Failures by kind, and their form in each dialect. An error of any other class is `internal`: its message shows only the
 // request id.
 
-import type { Dialect, ErrorFields, Json, Kind } from '../plan.js'
+import type { Dialect, ErrorFields, Json, Kind, RoutePlan } from '../plan.js'
 
 export interface ErrorMore {
   /** The exact path of the field at fault. */
@@ -88,10 +88,16 @@ function fieldsOf(dialect: Dialect, error: GatewayError, id: string): ErrorField
   }
 }
 
-/** The caller names a task that is not its own, whether or not it is another caller's. */
-export function unknownTask(param: string): GatewayError {
-  return new GatewayError('not_found', `No task of yours has the id in '${param}'.`, { param, code: 'not_found' })
+/** The caller's id of something that is not its own, whether or not it is another caller's. */
+export function unknownId({ follow, unknownId }: Pick<RoutePlan, 'follow' | 'unknownId'>, id: Json): GatewayError {
+  const param = follow?.path.at(-1) ?? 'id'
+  const { status, code = 'not_found', message } = unknownId ?? {}
+  const text = message?.split('{id}').join(String(id).slice(0, LONGEST_ID)) ?? `No task of yours has the id in '${param}'.`
+  return new GatewayError('not_found', text, { param, code, status })
 }
+
+/** The characters of an id in a message. */
+const LONGEST_ID = 128
 
 export function missingModel(): GatewayError {
   return new GatewayError('invalid_request', `Missing required parameter: 'model'.`, { param: 'model', code: 'missing_required_parameter' })

@@ -1,7 +1,7 @@
 // Finds the bindings that serve a model, in order. Priorities come first, weights decide inside one; an ejected target
 // comes last, so that a request which no other target can serve is still tried.
 
-import { GatewayError, unknownTask } from '../core/errors.js'
+import { GatewayError, unknownId } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt, valueAt } from '../core/members.js'
 import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
@@ -32,12 +32,11 @@ export function choose(route: Route, input: Input, key: Key | undefined, exchang
     return { ...choice, given: id, task, bindings: choice.bindings.filter(binding => binding.target.upstream === task.upstream) }
   }
   if (route.isShared && followed === undefined) return { bindings: accounts(route, key, snapshot) }
-  const name = route.follow?.path.at(-1) ?? 'id'
-  if (followed?.task === undefined) throw unknownTask(name)
+  if (followed?.task === undefined) throw unknownId(route, given)
   const { given: id, task } = followed
   exchange.log.model = task.requested
   const binding = snapshot.accounts.get(task.upstream)?.bindings.get(route.dialect)
-  if (binding === undefined) throw unknownTask(name)
+  if (binding === undefined) throw unknownId(route, given)
   return { bindings: [binding], given: id, task }
 }
 

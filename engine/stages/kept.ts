@@ -1,7 +1,7 @@
 // Answers that the gateway keeps in its store, so that a later request can continue them or refer to their items. A
 // dialect's `keep` rule defines how; the store holds texts, and only requests that refer to some ask for them.
 
-import { GatewayError, unknownTask } from '../core/errors.js'
+import { GatewayError, unknownId } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt, valueAt } from '../core/members.js'
 import type { Body, Dialect, Json, KeepRule } from '../plan.js'
@@ -56,7 +56,7 @@ async function restored(restoring: Restoring): Promise<Input> {
   if (previous !== undefined) {
     const turns = await store.ask('kept', { caller: exchange.log.key ?? '', id: previous })
     if (turns === null) throw tooLong(keep)
-    if (turns.length === 0) throw unknownTask(keep.previous.at(-1) as string)
+    if (turns.length === 0) throw unknownId(route, previous)
     const before = turns.flatMap(turn => [...(JSON.parse(turn.input) as Json[]), ...outputOf(keep, turn)])
     body = keep.continued(body, before) as Body
   }

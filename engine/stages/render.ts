@@ -1,7 +1,7 @@
 // Makes the upstream request: its path and headers, and as its body the client's own bytes with the necessary edits, or what
 // a mapping makes of them.
 
-import { unknownTask } from '../core/errors.js'
+import { unknownId } from '../core/errors.js'
 import { memberAt, setMember } from '../core/members.js'
 import { holdsString } from '../core/string-search.js'
 import { isOmitted } from '../core/text.js'
@@ -171,7 +171,7 @@ function editedBytes({ binding, choice, input, route }: Attempt, ctx: Context): 
   if (route.follow?.from === 'body') {
     const name = route.follow.path[0] as string
     if (typeof body[name] === 'string' && choice.task) edit(name, { value: JSON.stringify(choice.task.id) })
-    else if (body[name] !== undefined && body[name] !== null) throw unknownTask(name)
+    else if (body[name] !== undefined && body[name] !== null) throw unknownId(route, body[name])
   }
   let isAsked = false
   if (ask && !endpoint.drop?.includes(ask.path[0] as string)) {

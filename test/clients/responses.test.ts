@@ -289,7 +289,21 @@ describe('whoever the provider is', () => {
       () => create({ input: [{ type: 'function_call_output', call_id: 'c', output: 'x' }] }),
       { status: 400, code: 'unsupported_parameter', param: expect.stringContaining('call_id') },
     ],
-    ['an id of nobody’s', () => client.responses.retrieve('resp_nothing'), { status: 404 }],
+    [
+      'an id of nobody’s',
+      () => client.responses.retrieve('resp_nothing'),
+      { status: 404, code: 'not_found', message: expect.stringContaining("Response with id 'resp_nothing' not found.") },
+    ],
+    [
+      'a previous response of nobody’s',
+      () => create({ model: 'openai-responses/sim', previous_response_id: 'resp_nothing' }),
+      {
+        status: 400,
+        code: 'previous_response_not_found',
+        param: 'previous_response_id',
+        message: expect.stringContaining("Previous response with id 'resp_nothing' not found."),
+      },
+    ],
   ] as [string, () => Promise<unknown>, object][])('%s is told as the official API tells it', async (_what, call, told) => {
     await expectRefused(stage, call, told)
   })

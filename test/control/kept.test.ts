@@ -54,6 +54,9 @@ let gateway: Instance
 let client: OpenAI
 const SEALED = 'word-that-nobody-else-says'
 
+/** As the official API tells it. */
+const NOT_FOUND = { status: 400, code: 'previous_response_not_found' }
+
 beforeAll(async () => {
   stage = await createStage()
   chat = await startChat()
@@ -137,7 +140,7 @@ test('a response can be retrieved with its input, and deleted', async () => {
   })
   expect([removed.status, await removed.json()]).toEqual([200, { id: made.id, object: 'response', deleted: true }])
   await expect(client.responses.retrieve(made.id)).rejects.toMatchObject({ status: 404 })
-  await expect(client.responses.create({ model: 'm', input: 'x', previous_response_id: made.id })).rejects.toMatchObject({ status: 404 })
+  await expect(client.responses.create({ model: 'm', input: 'x', previous_response_id: made.id })).rejects.toMatchObject(NOT_FOUND)
 })
 
 test('only the key that made a response can retrieve it', async () => {
@@ -146,7 +149,7 @@ test('only the key that made a response can retrieve it', async () => {
   await expect(other.responses.retrieve(made.id)).rejects.toMatchObject({ status: 404 })
   await expect(other.responses.delete(made.id)).rejects.toMatchObject({ status: 404 })
   await expect(other.responses.create({ model: 'm', input: 'x', previous_response_id: made.id })).rejects.toMatchObject({
-    status: 404,
+    ...NOT_FOUND,
     param: 'previous_response_id',
   })
   const item = { type: 'item_reference' as const, id: made.output[0]?.id as string }
