@@ -56,9 +56,8 @@ function deliver(attempt: Attempt, rendered: Rendered): Promise<Outcome> {
 
 /** The outcome of an answer that has begun well. */
 function begun(response: UpstreamResponse, attempt: Attempt, rendered: Rendered): Outcome | Promise<Outcome> {
-  const { binding } = attempt
   const kind = kindOf(response, attempt)
-  if (kind === 'stream') return firstEvents(response, binding).then(first => ({ kind, attempt, rendered, response, first }))
+  if (kind === 'stream') return firstEvents({ response, attempt, rendered }).then(first => ({ kind, attempt, rendered, response, first }))
   if (kind === 'bytes') return { kind, attempt, rendered, response }
   response.startIdle()
   const collected = collect(response, BODY_LIMIT)

@@ -201,6 +201,8 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           body: JSON.stringify(request),
         })
         const text = await response.text()
+        // An answer that ends broken, and has no content, is an error before the client has got anything.
+        if (response.status === 502 && text.includes('The model ended without an answer')) return []
         expect(response.status, text).toBe(200)
         return eventsIn(Buffer.from(text), [], plan.dialects[from]?.stream as StreamFormat).filter(
           event => !client.noise.some(noise => JSON.stringify(noise) === JSON.stringify(event)),
@@ -212,6 +214,8 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           const plain: Writing = { end: '\n', space: true, between: [], pieces: [] }
           const told = await ask(bytesOf(events, provider.noise, format, how), how.pieces)
           const meant = await ask(bytesOf(events, provider.noise, format, plain), [])
+          same(told.length === 0, meant.length === 0, 'whether it is an answer')
+          if (told.length === 0) return
           same(client.faults(told), [], 'what is against the grammar')
           same(client.essence(client.fold(told)), client.essence(client.fold(meant)), 'what the gateway says')
         }),

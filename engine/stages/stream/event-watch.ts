@@ -18,6 +18,11 @@ export function failureOf(event: Json, text: string, binding: Binding): GatewayE
   return errorFrom(read, statusOfWord(read, binding.to), binding)
 }
 
+/** Whether the answer is complete after an event. */
+export function finishes(event: Json, text: string, { finish }: StreamFormat): boolean {
+  return finish !== undefined && has(text, finish) && finish.read(event)
+}
+
 /** What an event means: the stream continues, has failed, has ended, or the client did not ask for the event. */
 export type Verdict = 'goes on' | 'failed' | 'ended' | 'unasked'
 
@@ -48,7 +53,7 @@ export class EventWatch {
       if (usage) log.usage = usage
       if (this.isAsked && format.ask?.unasked(event)) return 'unasked'
     }
-    if (format.finish && has(text, format.finish) && format.finish.read(event)) this.isFinished = true
+    if (finishes(event, text, format)) this.isFinished = true
     return format.end && has(text, format.end) && format.end.read(event) ? 'ended' : 'goes on'
   }
 }

@@ -8,26 +8,41 @@ import type { Binding } from '../../snapshot/model.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
 import { framings } from '../../wire/framing.js'
 import { parseBlock } from '../../wire/sse.js'
-import { failureOf } from './event-watch.js'
+import type { Outcome } from '../outcome.js'
+import { failureOf, finishes } from './event-watch.js'
 import { joined } from './pieces.js'
 import { asStreamError, EVENT_LIMIT, misunderstanding, notJson } from './stream-errors.js'
+import { translating } from './translate.js'
 
 /** How much of a stream, and how long (milliseconds), is held before its first content. */
 const BEGINNING = 256 * 1024
 const PATIENCE = 5_000
 
+/** The call, and its answer, which has not begun yet. */
+type Awaited = Pick<Outcome, 'attempt' | 'rendered'> & { response: UpstreamResponse }
+
 /**
  * Reads a stream up to its first event with content; throws a failure that comes before it. Waits only briefly for content
  * after the answer has begun: the client wants to see that it has.
  */
-export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promise<Buffer | undefined> {
+export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
+    const { response: upstream } = awaited
+    const { binding } = awaited.attempt
     const format = binding.to.stream as StreamFormat
     const blocks = framings[format.framing].blocks(EVENT_LIMIT)
     const got: Buffer[] = []
     let length = 0
     let isEvent = false
+    /** The answer is complete, and has no content. */
+    let isEmpty = false
     const settle = (): void => {
+      const failure = isEmpty ? failureOfEmpty(got, awaited) : undefined
+      if (failure) {
+        upstream.cancel()
+        refuse(failure)
+        return
+      }
       unwatch(patience)
       upstream.detach()
       upstream.pause()
@@ -48,7 +63,8 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
         isEvent = true
         const event = data === format.sentinel ? undefined : parsed(data)
         failure = event === NOT_JSON ? notJson(binding) : failureIn(event, data, binding)
-        isBegun = failure === undefined && !isBeginning(event, format)
+        if (failure === undefined && binding.mapping && format.content) isEmpty = staysEmpty(event, data, format, isEmpty)
+        isBegun = failure === undefined && !isBeginning(event, format) && !(isEmpty && finishes(event, data, format))
         return failure !== undefined || isBegun
       })
       if (failure) {
@@ -80,6 +96,7 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
         } catch (error) {
           refuse(asStreamError(error))
         }
+        if (isEmpty) settle()
         const told = isEvent ? undefined : failureInBody(Buffer.concat(got), binding)
         refuse(told ?? new GatewayError('upstream', 'The upstream ended its answer before it began.'))
       },
@@ -96,6 +113,31 @@ function parsed(data: string): Json | typeof NOT_JSON {
   } catch {
     return NOT_JSON
   }
+}
+
+/** Whether an answer is complete after an event, and has no content. */
+function staysEmpty(event: Json, text: string, format: StreamFormat, isEmpty: boolean): boolean {
+  if (typeof event !== 'object' || event === null) return isEmpty
+  return (isEmpty || finishes(event, text, format)) && format.content?.(event) !== true
+}
+
+/** The failure that a translated answer without content is, if it is one. */
+function failureOfEmpty(got: readonly Buffer[], { attempt, rendered }: Awaited): GatewayError | undefined {
+  let failure: GatewayError | undefined
+  let isOver = false
+  const over = (error?: GatewayError): void => {
+    if (!isOver) failure = error
+    isOver = true
+  }
+  const nowhere = { events: () => '', fail: () => undefined, end: () => undefined }
+  const handler = translating({ attempt, rendered }, nowhere, { write: () => undefined, end: over, fail: over })
+  const { framing } = attempt.binding.to.stream as StreamFormat
+  const blocks = framings[framing].blocks(EVENT_LIMIT)
+  const block = blocks.push(Buffer.concat(got))
+  const rest = blocks.rest()
+  for (const part of [block, rest]) if (part && !isOver) handler.block(part)
+  if (!isOver) handler.bodyEnd()
+  return failure
 }
 
 /** Whether an event only says that an answer begins. */
