@@ -15,7 +15,11 @@ import { forEachEvent } from './raw-events.js'
 import { cutOff, misunderstanding, notJson } from './stream-errors.js'
 import type { EventWriter } from './write.js'
 
-export function translating({ attempt, rendered }: Pick<Outcome, 'attempt' | 'rendered'>, writer: EventWriter, output: Output): EventHandler {
+export function translating(
+  { attempt, rendered }: Pick<Outcome, 'attempt' | 'rendered'>,
+  writer: EventWriter,
+  output: Output,
+): EventHandler {
   const { binding, exchange } = attempt
   const { mapping } = binding
   const { log } = exchange
