@@ -130,7 +130,9 @@ function failureOfEmpty(got: readonly Buffer[], { attempt, rendered }: Awaited):
     isOver = true
   }
   const nowhere = { events: () => '', fail: () => undefined, end: () => undefined }
-  const handler = translating({ attempt, rendered }, nowhere, { write: () => undefined, end: over, fail: over })
+  // The next target's usage must not be mixed with that of this answer.
+  const log = { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 }
+  const handler = translating({ attempt, rendered }, nowhere, { write: () => undefined, end: over, fail: over }, log)
   const { framing } = attempt.binding.to.stream as StreamFormat
   const blocks = framings[framing].blocks(EVENT_LIMIT)
   const block = blocks.push(Buffer.concat(got))

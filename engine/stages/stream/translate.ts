@@ -2,6 +2,7 @@
 
 import { now } from '../../core/deadlines.js'
 import { GatewayError } from '../../core/errors.js'
+import type { LogEntry } from '../../core/exchange.js'
 import { textOf } from '../../core/text.js'
 import { pushEvents } from '../../jsonata/events.js'
 import type { Json, State, StreamFormat } from '../../plan.js'
@@ -15,14 +16,15 @@ import { forEachEvent } from './raw-events.js'
 import { cutOff, misunderstanding, notJson } from './stream-errors.js'
 import type { EventWriter } from './write.js'
 
+/** `log` takes what the events tell: their usage, and the time of the first token. */
 export function translating(
   { attempt, rendered }: Pick<Outcome, 'attempt' | 'rendered'>,
   writer: EventWriter,
   output: Output,
+  log: LogEntry = attempt.exchange.log,
 ): EventHandler {
   const { binding, exchange } = attempt
   const { mapping } = binding
-  const { log } = exchange
   const format = binding.to.stream as StreamFormat
   const reducer = mapping?.stream
   if (mapping !== undefined && reducer === undefined) throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
