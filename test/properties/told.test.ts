@@ -49,7 +49,8 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'content_type':
       return value === 'image/png'
     case 'reasoning_effort':
-      return value === 'none'
+      // Another member may ask for as much.
+      return value === 'none' || body.thinking !== undefined
     case 'best_of':
       return Number(value) <= Number(body.n ?? 1)
     case 'temperature':
@@ -82,7 +83,7 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'parallel_tool_calls':
     case 'disable_parallel_tool_use':
       // Functions are called one at a time anyway, and none is where none may be.
-      if (last === 'parallel_tool_calls' && (body.tools === undefined || body.function_call === 'none')) return true
+      if (last === 'parallel_tool_calls' && (isEmpty(body.tools) || body.function_call === 'none')) return true
       return !tools(body) || (last === 'function_call' && body.tool_choice !== undefined) || value === true || value === 'auto'
     case 'top_logprobs':
       return value === 0 || holder.logprobs !== true
@@ -107,6 +108,8 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return false
   }
 }
+
+const isEmpty = (list: unknown): boolean => list === undefined || (Array.isArray(list) && list.length === 0)
 
 /** Plain members: of the request itself, and of the objects that it holds. */
 function* plainMembers(body: Body, named: ReadonlySet<string>): Generator<[path: string, value: unknown, without: Body]> {

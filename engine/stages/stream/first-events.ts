@@ -36,8 +36,8 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
     let isEvent = false
     /** The answer is complete, and has no content. */
     let isEmpty = false
-    const settle = (): void => {
-      const failure = isEmpty ? failureOfEmpty(got, awaited) : undefined
+    const settle = (isWhole = false): void => {
+      const failure = isEmpty ? failureOfEmpty(got, isWhole, awaited) : undefined
       if (failure) {
         upstream.cancel()
         refuse(failure)
@@ -96,7 +96,7 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
         } catch (error) {
           refuse(asStreamError(error))
         }
-        if (isEmpty) settle()
+        if (isEmpty) settle(true)
         const told = isEvent ? undefined : failureInBody(Buffer.concat(got), binding)
         refuse(told ?? new GatewayError('upstream', 'The upstream ended its answer before it began.'))
       },
@@ -121,8 +121,8 @@ function staysEmpty(event: Json, text: string, format: StreamFormat, isEmpty: bo
   return (isEmpty || finishes(event, text, format)) && format.content?.(event) !== true
 }
 
-/** The failure that a translated answer without content is, if it is one. */
-function failureOfEmpty(got: readonly Buffer[], { attempt, rendered }: Awaited): GatewayError | undefined {
+/** The failure that a translated answer without content is, if it is one. `isWhole`: the body has ended. */
+function failureOfEmpty(got: readonly Buffer[], isWhole: boolean, { attempt, rendered }: Awaited): GatewayError | undefined {
   let failure: GatewayError | undefined
   let isOver = false
   const over = (error?: GatewayError): void => {
@@ -136,7 +136,8 @@ function failureOfEmpty(got: readonly Buffer[], { attempt, rendered }: Awaited):
   const { framing } = attempt.binding.to.stream as StreamFormat
   const blocks = framings[framing].blocks(EVENT_LIMIT)
   const block = blocks.push(Buffer.concat(got))
-  const rest = blocks.rest()
+  // What follows the end of the answer may have arrived in part.
+  const rest = isWhole ? blocks.rest() : undefined
   for (const part of [block, rest]) if (part && !isOver) handler.block(part)
   if (!isOver) handler.bodyEnd()
   return failure
