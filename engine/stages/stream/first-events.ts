@@ -32,12 +32,14 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
     const format = binding.to.stream as StreamFormat
     const blocks = framings[format.framing].blocks(EVENT_LIMIT)
     const got: Buffer[] = []
+    /** The blocks of whole events in it. */
+    const judged: Buffer[] = []
     let length = 0
     let isEvent = false
-    /** The answer is complete, and has no content. */
+    /** The answer is to be translated, complete, and has no content. */
     let isEmpty = false
-    const settle = (isWhole = false): void => {
-      const failure = isEmpty ? failureOfEmpty(got, isWhole, awaited) : undefined
+    const settle = (): void => {
+      const failure = isEmpty ? failureOfEmpty(judged, awaited) : undefined
       if (failure) {
         upstream.cancel()
         refuse(failure)
@@ -55,6 +57,7 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
     }
     const patience: Deadline = { slot: -1, due: Number.POSITIVE_INFINITY, fire: settle }
     const judge = (block: Buffer): void => {
+      judged.push(block)
       length += block.length
       let isBegun = false
       let failure: GatewayError | undefined
@@ -63,9 +66,11 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
         isEvent = true
         const event = data === format.sentinel ? undefined : parsed(data)
         failure = event === NOT_JSON ? notJson(binding) : failureIn(event, data, binding)
-        if (failure === undefined && binding.mapping && format.content) isEmpty = staysEmpty(event, data, format, isEmpty)
-        isBegun = failure === undefined && !isBeginning(event, format) && !(isEmpty && finishes(event, data, format))
-        return failure !== undefined || isBegun
+        if (failure) return true
+        const isLast = binding.mapping !== undefined && format.content !== undefined && finishes(event, data, format)
+        isEmpty = (isEmpty || isLast) && !isTrue(format.content, event)
+        isBegun = !isTrue(format.begin, event) && !(isEmpty && isLast)
+        return isBegun
       })
       if (failure) {
         upstream.cancel()
@@ -96,7 +101,7 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
         } catch (error) {
           refuse(asStreamError(error))
         }
-        if (isEmpty) settle(true)
+        if (isEmpty) settle()
         const told = isEvent ? undefined : failureInBody(Buffer.concat(got), binding)
         refuse(told ?? new GatewayError('upstream', 'The upstream ended its answer before it began.'))
       },
@@ -115,14 +120,13 @@ function parsed(data: string): Json | typeof NOT_JSON {
   }
 }
 
-/** Whether an answer is complete after an event, and has no content. */
-function staysEmpty(event: Json, text: string, format: StreamFormat, isEmpty: boolean): boolean {
-  if (typeof event !== 'object' || event === null) return isEmpty
-  return (isEmpty || finishes(event, text, format)) && format.content?.(event) !== true
+/** Whether an expression of a format holds for an event that is an object or a list. */
+function isTrue(read: ((event: Json) => boolean) | undefined, event: Json): boolean {
+  return typeof event === 'object' && event !== null && read?.(event) === true
 }
 
-/** The failure that a translated answer without content is, if it is one. `isWhole`: the body has ended. */
-function failureOfEmpty(got: readonly Buffer[], isWhole: boolean, { attempt, rendered }: Awaited): GatewayError | undefined {
+/** The failure that a translated answer without content is, if it is one. */
+function failureOfEmpty(blocks: readonly Buffer[], { attempt, rendered }: Awaited): GatewayError | undefined {
   let failure: GatewayError | undefined
   let isOver = false
   const over = (error?: GatewayError): void => {
@@ -133,19 +137,9 @@ function failureOfEmpty(got: readonly Buffer[], isWhole: boolean, { attempt, ren
   // The next target's usage must not be mixed with that of this answer.
   const log = { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 }
   const handler = translating({ attempt, rendered }, nowhere, { write: () => undefined, end: over, fail: over }, log)
-  const { framing } = attempt.binding.to.stream as StreamFormat
-  const blocks = framings[framing].blocks(EVENT_LIMIT)
-  const block = blocks.push(Buffer.concat(got))
-  // What follows the end of the answer may have arrived in part.
-  const rest = isWhole ? blocks.rest() : undefined
-  for (const part of [block, rest]) if (part && !isOver) handler.block(part)
+  for (const block of blocks) if (!isOver) handler.block(block)
   if (!isOver) handler.bodyEnd()
   return failure
-}
-
-/** Whether an event only says that an answer begins. */
-function isBeginning(event: Json, format: StreamFormat): boolean {
-  return typeof event === 'object' && event !== null && format.begin?.(event) === true
 }
 
 /** The failure in a body that is not a stream, but an error as JSON. */
