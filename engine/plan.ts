@@ -695,6 +695,7 @@ export interface PlanFacts {
   validateGateway: Validate
 }
 
+/** The plan with the mappings that a configuration needs, or with all. */
 export interface Plan extends PlanFacts {
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>

@@ -9,6 +9,7 @@ import { DataError } from '../../codegen/read/findings.js'
 import { GatewayError } from '../../engine/core/errors.js'
 import type { Context, Mapping } from '../../engine/plan.js'
 import type { Binding, Snapshot } from '../../engine/snapshot/model.js'
+import { pairOf } from '../../engine/snapshot/pairs.js'
 import { admit } from '../../engine/stages/admit.js'
 import type { Attempt } from '../../engine/stages/attempt.js'
 import { choose } from '../../engine/stages/choose.js'
@@ -120,7 +121,7 @@ async function exchange(given: GivenRequest, key: string | undefined, snapshot: 
   if (bytes === undefined) throw new UsageError('The answer is too long for a case.')
   if (response.status >= 400) throw new UsageError(`The provider answered with status ${response.status}; nothing is recorded.`)
   return {
-    pair: `${binding.from.name}-to-${binding.to.name}`,
+    pair: pairOf(binding.from.name, binding.to.name),
     mapping: binding.mapping,
     ctx,
     asked,

@@ -9,6 +9,7 @@ import type { RateLimits } from '../../engine/limits/registry.js'
 import type { Dialect, Json } from '../../engine/plan.js'
 import { priceAt, pricesTimes } from '../../engine/snapshot/catalogue.js'
 import type { Binding, Key, Route, Snapshot, Target } from '../../engine/snapshot/model.js'
+import { pairOf } from '../../engine/snapshot/pairs.js'
 import { presentedKey } from '../../engine/snapshot/presented-key.js'
 import { admit } from '../../engine/stages/admit.js'
 import type { Attempt } from '../../engine/stages/attempt.js'
@@ -234,7 +235,7 @@ function explainHandedOn(route: Route, key: Key | undefined, exchange: Exchange,
 
 function howOf({ mapping, from, to }: Binding): string {
   if (mapping === undefined) return 'bytes through'
-  return `translated by ${from.name}-to-${to.name}`
+  return `translated by ${pairOf(from.name, to.name)}`
 }
 
 /** The upstream request as it would be sent, with secrets masked. */
@@ -291,7 +292,7 @@ function whyLost(path: string, binding: Binding, lost: Reasons): string {
   const { mapping, from, to, fit, endpoint } = binding
   const rule = fit?.find(one => one.path.join('.') === path && one.why !== '')
   return (
-    (mapping && lost(`${from.name}-to-${to.name}`, path)) ??
+    (mapping && lost(pairOf(from.name, to.name), path)) ??
     rule?.why ??
     (endpoint.drop?.includes(path) ? 'the provider does not take it' : 'no schema names it, so no mapping reads it')
   )

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { dump } from 'js-yaml'
 import type { Plan } from '../../engine/plan.js'
 import type { GatewayConfig, ModelConfig, UpstreamConfig } from '../../engine/snapshot/config.js'
+import { pairOf } from '../../engine/snapshot/pairs.js'
 import { type Loaded, loadConfig } from '../config/config.js'
 import type { Dialect } from '../simulator/dialects.js'
 import { type Client, clientsOf } from './client.js'
@@ -43,7 +44,7 @@ export async function builtInCases(plan: Plan, known: readonly Dialect[], scenar
       models: { pair: { targets: [{ upstream: 'one' }, { upstream: 'two', priority: 2 }] }, single: { targets: [{ upstream: 'only' }] } },
     })
     for (const client of clients) {
-      if (client.dialect !== upstream && plan.mappings[`${client.dialect}-to-${upstream}`] === undefined) continue
+      if (client.dialect !== upstream && plan.mappings[pairOf(client.dialect, upstream)] === undefined) continue
       cases.push(...crossed(scenarios, client, ['pair', 'single'], upstream, loaded, narrowed.plan))
     }
   }
@@ -98,9 +99,7 @@ function crossed(scenarios: readonly Scenario[], client: Client, models: string[
 function targetsOf(gateway: GatewayConfig, model: string, client: Client, plan: Plan): number {
   return (gateway.models[model]?.targets ?? []).filter(({ upstream, weight = 1 }) => {
     const speaks = Object.keys(plan.providers[gateway.upstreams[upstream]?.provider ?? '']?.speaks ?? {})
-    return (
-      weight > 0 && speaks.some(name => name === client.dialect || plan.mappings[`${client.dialect}-to-${name}`]?.response !== undefined)
-    )
+    return weight > 0 && speaks.some(name => name === client.dialect || plan.mappings[pairOf(client.dialect, name)]?.response !== undefined)
   }).length
 }
 

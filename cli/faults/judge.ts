@@ -2,6 +2,7 @@
 // the request once and in its own dialect, and the access log must agree.
 
 import type { Dialect as Compiled, Kind, Plan, RawUsage } from '../../engine/plan.js'
+import { pairOf } from '../../engine/snapshot/pairs.js'
 import { framings } from '../../engine/wire/framing.js'
 import { jsonOrText } from '../json.js'
 import type { Dialect } from '../simulator/dialects.js'
@@ -82,7 +83,7 @@ function judgeCall(call: Call, { token, key, client }: Exchange, plan: Plan): st
   const value = jsonOrText(body)
   if (to?.validateRequest && !to.validateRequest(value))
     found.push(`its body is not a request of ${dialect.name}: ${JSON.stringify(to.validateRequest.errors?.slice(0, 2))}`)
-  if (client.dialect !== dialect.name && plan.mappings[`${client.dialect}-to-${dialect.name}`] === undefined)
+  if (client.dialect !== dialect.name && plan.mappings[pairOf(client.dialect, dialect.name)] === undefined)
     found.push(`it was asked in ${dialect.name}, to which ${client.dialect} has no mapping`)
   return found
 }

@@ -4,6 +4,7 @@ import { type Field, ledgerOf } from '../../codegen/check/ledger.js'
 import { DataError } from '../../codegen/read/findings.js'
 import type { Project } from '../../codegen/read/project.js'
 import { useOneOf } from '../../codegen/read/suggest.js'
+import { pairOf } from '../../engine/snapshot/pairs.js'
 import { type CommandResult, count, UsageError } from '../output.js'
 import { folderOf } from '../overlay.js'
 import { projectOf } from '../project.js'
@@ -13,7 +14,7 @@ import { columns } from '../table.js'
 export async function showFields(folder: string, client: string, upstream: string): Promise<CommandResult> {
   const project = projectOf(folderOf(folder))
   if (project.findings.length > 0) throw new DataError(project.findings)
-  const pair = `${client}-to-${upstream}`
+  const pair = pairOf(client, upstream)
   const mapping = project.mappings.get(pair)
   if (mapping === undefined) {
     for (const dialect of [client, upstream])

@@ -33,7 +33,7 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     return base?.entries[`${part}/${name}`] === hash ? new Code(known) : value
   }
   const named = <Data, Value>(
-    part: 'dialects' | 'providers' | 'mappings',
+    part: 'dialects' | 'providers',
     from: Iterable<readonly [string, Data]>,
     make: (name: string, data: Data) => Printed<Value>,
   ): Record<string, Printed<Value>> =>

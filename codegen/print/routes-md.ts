@@ -1,5 +1,6 @@
 // Prints ROUTES.md: the routes, and how each provider serves them.
 
+import { pairOf } from '../../engine/snapshot/pairs.js'
 import { callsUpstream } from '../check/references.js'
 import { type Project, type RouteData, sidesOf } from '../read/project.js'
 
@@ -74,5 +75,5 @@ function translated(project: Project): string[] {
 export function way(project: Project, dialect: string, provider: string): string | undefined {
   const speaks = Object.entries(project.providers.get(provider)?.data.speaks ?? {})
   if (speaks.some(([spoken, endpoint]) => spoken === dialect && endpoint.path)) return 'same'
-  return speaks.find(([spoken]) => project.mappings.has(`${dialect}-to-${spoken}`))?.[0]
+  return speaks.find(([spoken]) => project.mappings.has(pairOf(dialect, spoken)))?.[0]
 }

@@ -4,6 +4,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { CatalogueRelease } from '../../engine/plan.js'
+import { pairOf } from '../../engine/snapshot/pairs.js'
 import type {
   CredentialsData,
   CredentialsLocation,
@@ -430,7 +431,7 @@ function addPairs(project: Project): void {
   const providers = having('provider')
   for (const client of having('client'))
     for (const provider of providers) {
-      const name = `${client.name}-to-${provider.name}`
+      const name = pairOf(client.name, provider.name)
       if (client === provider || project.mappings.has(name)) continue
       // Findings are in the file of the newer dialect.
       const { document } = project.settled.has(client.document) ? provider : client

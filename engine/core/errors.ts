@@ -2,6 +2,7 @@
 // request id.
 
 import type { Dialect, ErrorFields, Json, Kind, RoutePlan } from '../plan.js'
+import { LONGEST_ID } from './text.js'
 
 export interface ErrorMore {
   /** The exact path of the field at fault. */
@@ -89,15 +90,12 @@ function fieldsOf(dialect: Dialect, error: GatewayError, id: string): ErrorField
 }
 
 /** The caller's id of something that is not its own, whether or not it is another caller's. */
-export function unknownId({ follow, unknownId }: Pick<RoutePlan, 'follow' | 'unknownId'>, id: Json): GatewayError {
-  const param = follow?.path.at(-1) ?? 'id'
-  const { status, code = 'not_found', message } = unknownId ?? {}
+export function unknownId(route: Pick<RoutePlan, 'follow' | 'unknownId'>, id: Json): GatewayError {
+  const param = route.follow?.path.at(-1) ?? 'id'
+  const { status, code = 'not_found', message } = route.unknownId ?? {}
   const text = message?.split('{id}').join(String(id).slice(0, LONGEST_ID)) ?? `No task of yours has the id in '${param}'.`
   return new GatewayError('not_found', text, { param, code, status })
 }
-
-/** The characters of an id in a message. */
-const LONGEST_ID = 128
 
 export function missingModel(): GatewayError {
   return new GatewayError('invalid_request', `Missing required parameter: 'model'.`, { param: 'model', code: 'missing_required_parameter' })

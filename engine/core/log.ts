@@ -1,6 +1,7 @@
 // The access log: one JSON line for each exchange, with the field names of OpenTelemetry where they exist.
 
 import type { Call, CallFacts, Exchange } from './exchange.js'
+import { LONGEST_ID } from './text.js'
 import { NANO, spentBy } from './usage.js'
 
 /**
@@ -48,9 +49,6 @@ export function isFailure({ log: { error, failed, status, call } }: Exchange): b
   // A broken stream has a good status, and a provider's 429 is about the operator's account.
   return status >= 500 || (call !== undefined && (status === 429 || status < 400))
 }
-
-/** The logged part of a client's own request id: characters. */
-const LONGEST_ID = 128
 
 /** The facts of a call so far. */
 export function factsOf(call: Call): CallFacts {

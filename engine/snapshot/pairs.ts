@@ -3,6 +3,7 @@
 import type { PlanFacts } from '../plan.js'
 import type { GatewayConfig } from './config.js'
 
+/** The name of the mapping between two dialects. */
 export function pairOf(client: string, upstream: string): string {
   return `${client}-to-${upstream}`
 }

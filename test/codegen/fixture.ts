@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll } from 'vitest'
 import type * as Generate from '../../codegen/compile.js'
 import type { Plan } from '../../engine/plan.js'
-import { importPlan } from '../engine/plan.js'
+import { importPlan } from '../import-plan.js'
 
 export const root = join(import.meta.dirname, '../..')
 /** Generated modules import the built engine, so it is the built compiler that is driven. */

@@ -9,8 +9,8 @@ import type * as OverlayModule from '../../codegen/overlay.js'
 import { readProject } from '../../codegen/read/project.js'
 import type { Mapping, Plan } from '../../engine/plan.js'
 import { blocksOf } from '../docs-page.js'
-import { importPlan } from '../engine/plan.js'
 import { CONTEXT } from '../fixtures.js'
+import { importPlan } from '../import-plan.js'
 import { type Finding, fixture, root } from './fixture.js'
 
 const { compileOverlay } = (await import(pathToFileURL(join(root, 'dist/codegen/overlay.js')).href)) as typeof OverlayModule

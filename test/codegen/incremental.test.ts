@@ -8,7 +8,7 @@ import type * as CompileModule from '../../codegen/compile.js'
 import type * as OverlayModule from '../../codegen/overlay.js'
 import type { Unit, UnitCache } from '../../codegen/units.js'
 import type { Plan } from '../../engine/plan.js'
-import { importPlan } from '../engine/plan.js'
+import { importPlan } from '../import-plan.js'
 import { root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, path)).href

@@ -6,7 +6,8 @@ import type { GatewayConfig, ModelConfig } from '../../engine/snapshot/config.js
 import { account } from '../../engine/snapshot/link.js'
 import type { Binding } from '../../engine/snapshot/model.js'
 import { createSnapshot } from '../../engine/snapshot/snapshot.js'
-import { importPlan, plan } from './plan.js'
+import { importPlan } from '../import-plan.js'
+import { plan } from './plan.js'
 
 const address = new URL('../../generated/plan.js', import.meta.url).href
 

@@ -1,10 +1,5 @@
 // The plan that codegen made of the data, for tests of the engine's units.
 
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import type * as PlanModule from '../../cli/plan.js'
+import { importPlan } from '../import-plan.js'
 
-const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', path)).href
-export const { importPlan } = (await import(built('dist/cli/plan.js'))) as typeof PlanModule
-
-export const plan = await importPlan(built('generated/plan.js'))
+export const plan = await importPlan(new URL('../../generated/plan.js', import.meta.url).href)
