@@ -9,17 +9,18 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { DataError } from '../codegen/read/findings.js'
 import { parseYaml, type SourcePosition } from '../codegen/read/yaml.js'
 import type { Plan, PlanFacts, PlanModule } from '../engine/plan.js'
-import type { GatewayConfig } from '../engine/snapshot/config.js'
-import { pairsFor } from '../engine/snapshot/pairs.js'
 import type { Result, Task } from './overlay/compile.js'
 import { GENERATED, hashOverlay, overlayOf } from './overlay/inputs.js'
 import { findPlan, storeFolders, touch } from './overlay/store.js'
 
 const BUILT_IN = pathToFileURL(join(GENERATED, 'plan.js')).href
 
-/** The plan of a configuration. Throws a DataError for an overlay that does not compile, or that cannot be read or cached. */
-export async function loadPlan(config: string | undefined): Promise<Plan> {
-  return importPlan(await locatePlan(config))
+/**
+ * The plan of a configuration; `pairs` are the mappings that are needed, by default all of them. Throws a DataError for an
+ * overlay that does not compile, or that cannot be read or cached.
+ */
+export async function loadPlan(config: string | undefined, pairs?: readonly string[]): Promise<Plan> {
+  return importPlan(await locatePlan(config), pairs && (() => new Set(pairs)))
 }
 
 /** The same without its mappings. */
@@ -27,11 +28,13 @@ export async function loadFacts(config: string | undefined): Promise<PlanFacts> 
   return importFacts(await locatePlan(config))
 }
 
-/** The plan at an address that `locatePlan` gave: with all mappings, or only with those that a configuration needs. */
-export async function importPlan(address: string, config?: GatewayConfig): Promise<Plan> {
+type PickPairs = (plan: PlanFacts, all: ReadonlySet<string>) => ReadonlySet<string>
+
+/** The plan at an address that `locatePlan` gave, with all mappings or those that `pick` chooses. */
+export async function importPlan(address: string, pick: PickPairs = (_, all) => all): Promise<Plan> {
   const { plan, mappings } = (await import(address)) as PlanModule
   const all = new Set(Object.keys(mappings))
-  const needed = config === undefined ? all : pairsFor(config, plan, all)
+  const needed = pick(plan, all)
   const loaded = [...needed].map(async pair => [pair, await (mappings[pair] as PlanModule['mappings'][string])()] as const)
   return { ...plan, mappings: Object.fromEntries(await Promise.all(loaded)), leftOut: new Set([...all].filter(pair => !needed.has(pair))) }
 }

@@ -3,6 +3,7 @@
 import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
+import { pairsFor } from '../engine/snapshot/pairs.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { type Lists, withLists } from './account-lists.js'
 import { type Loaded, loadConfig, type ReadOptions, readConfig } from './config/config.js'
@@ -65,7 +66,7 @@ export async function prepare(config: string, open: OpenState = openState): Prom
 
 /** Links a configuration that was read. `lists` are the known models of accounts. */
 export async function prepareFrom(good: Good, open: OpenState = openState, lists: Lists = new Map()): Promise<Prepared> {
-  const plan = await importPlan(good.plan, good.gateway)
+  const plan = await importPlan(good.plan, (facts, all) => pairsFor(good.gateway, facts, all))
   const state = await open(good.settings.state)
   const expressions = await compileExpressions(good.gateway)
   const snapshot = createSnapshot(plan, withLists(good.gateway, lists), state, expressions)

@@ -39,7 +39,8 @@ export async function testFolder(path: string, options: TestOptions): Promise<Co
   if (chosen.length === 0 && options.mapping !== undefined)
     throw new UsageError(`No mapping ${options.mapping.join(' or ')} exists: ${tested.map(({ pair }) => pair).join(', ')}.`)
   // Compiles only if there are cases to run or data that may have findings.
-  const plan = chosen.length > 0 || own !== undefined ? await loadPlan(join(folder, 'gateway.yaml')) : undefined
+  const pairs = chosen.map(({ pair }) => pair)
+  const plan = chosen.length > 0 || own !== undefined ? await loadPlan(join(folder, 'gateway.yaml'), pairs) : undefined
   const results = chosen.map(({ pair, folders, isWhole }) => {
     const compiled = plan?.mappings[pair]
     if (compiled === undefined) throw new Error(`the plan has no mapping ${pair}`)

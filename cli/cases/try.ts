@@ -44,7 +44,7 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
     const hint = near === undefined ? '' : ` Did you mean ${near}?`
     throw new UsageError(`There is no mapping ${pair}.${hint} The mappings are: ${(akin.length > 0 ? akin : pairs).join(', ')}.`)
   }
-  const plan = await loadPlan(join(folder, 'gateway.yaml'))
+  const plan = await loadPlan(join(folder, 'gateway.yaml'), [pair])
   const compiled = plan.mappings[pair] as Mapping
   if (compiled[part] === undefined) throw new UsageError(`${pair} has no ${part}.`)
   const given = options.ctx === undefined ? {} : valueIn(options.ctx, '--ctx')

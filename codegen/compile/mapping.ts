@@ -89,6 +89,7 @@ function checkNames(
   module: Module,
   seen: ReadonlyMap<string, Global>,
   source: (pointer: Pointer, text: string) => Source,
+  state: Shape | undefined,
 ): void {
   const trial = module.trial()
   const { response, stream } = data
@@ -96,7 +97,7 @@ function checkNames(
     trial.export('response', ['input', 'ctx', 'carry'], into =>
       compileWhole(source(['response'], response), objectInput(js`input`, responseNames), { module: trial, globals: seen, into }),
     )
-  if (stream && eventNames) compileReducer({ module: trial, stream, seen, source, eventKind, eventLine, eventNames })
+  if (stream && eventNames) compileReducer({ module: trial, stream, seen, source, eventKind, eventLine, eventNames }, state)
   const known = new Set(findings.map(({ file, line, column }) => `${file}:${line}:${column}`))
   for (const finding of trial.findings)
     if (finding.rule === 'jsonata/field' && !known.has(`${finding.file}:${finding.line}:${finding.column}`)) findings.push(finding)
@@ -199,9 +200,10 @@ export function compileMapping(input: MappingInput): Module {
       module.compile(source(['join'], data.join as string), { code: js`answers`, bits: ARR, stable: true, clean: true }, seen, body),
     )
   if (data.stream) checkKinds(data.stream.steps, ['stream', 'steps'], input.eventKind, positionOf, findings)
+  let state: Shape | undefined
   if (data.stream) {
     const { eventKind, eventLine } = input
-    compileReducer({ module, stream: data.stream, seen, source, eventKind, eventLine })
+    state = compileReducer({ module, stream: data.stream, seen, source, eventKind, eventLine })
   }
   for (const kind of ['dropped', 'refused'] as const) {
     for (const [path, rule] of Object.entries(data.fields[kind])) {
@@ -214,7 +216,7 @@ export function compileMapping(input: MappingInput): Module {
       })
     }
   }
-  checkNames(input, module, seen, source)
+  checkNames(input, module, seen, source, state)
   printFieldChecks(module, data.fields, request, early, source)
   module.checkAll(Object.keys(data.define))
   return module

@@ -34,10 +34,11 @@ export class Module {
     this.readsOf = this.functions.readsOf
   }
 
-  /** A copy of the module for a trial compilation, whose output is thrown away. */
+  /** A copy of the module for trial compilations, whose output is thrown away. What is defined here is not compiled again. */
   trial(): Module {
     const module = new Module([], this.library, this.shared)
     for (const name of this.unit.taken()) module.unit.name(name)
+    for (const [name, global] of this.defined) module.defined.set(name, global)
     return module
   }
 

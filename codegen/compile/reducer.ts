@@ -30,14 +30,14 @@ export interface Reducer {
   eventNames?: Shape
 }
 
-/** Exports `start`, `event` and `done`. */
-export function compileReducer(reducer: Reducer): void {
+/** Exports `start`, `event` and `done`. Returns the shape of the state; `shape` is that shape, if it is already known. */
+export function compileReducer(reducer: Reducer, shape = stateShape(reducer)): Shape {
   const { module, stream } = reducer
-  const shape = stateShape(reducer)
   const waiting = stream.hold === undefined ? {} : { $held: null }
   module.export('start', [], () => ({ code: json({ ...stream.state, ...waiting }), bits: OBJ, stable: false }))
   compileEvents(reducer, shape)
   if (stream.hold) compileHold(reducer, stream.hold, shape)
+  return shape
 }
 
 export function stateOf(shape: Shape): Global {
@@ -98,7 +98,8 @@ function compileEvents({ module, stream, seen, source, eventKind, eventLine, eve
 }
 
 function stateShape(reducer: Reducer): Shape {
-  return settledShape(reducer.stream.state, shape => compileEvents({ ...reducer, module: reducer.module.trial() }, shape))
+  const trial = { ...reducer, module: reducer.module.trial() }
+  return settledShape(reducer.stream.state, shape => compileEvents(trial, shape))
 }
 
 /**

@@ -24,7 +24,8 @@ export interface Telling {
 
 export function compileTelling({ module, ...telling }: Telling): void {
   const { whole } = telling
-  const shape = settledShape(whole.state, shape => compileInto({ ...telling, module: module.trial() }, shape))
+  const trial = { ...telling, module: module.trial() }
+  const shape = settledShape(whole.state, shape => compileInto(trial, shape))
   compileInto({ ...telling, module }, shape)
 }
 

@@ -212,9 +212,17 @@ export function parse(source: string): Node {
   return tree
 }
 
+/** The children of the nodes that were asked for them: most are asked many times, and nothing changes a tree. */
+const known = new WeakMap<Node, readonly Node[]>()
+
 /** Every direct child of a node. */
-export function children(node: Node): Node[] {
-  return [...ownChildren(node), ...childrenBehind(node)]
+export function children(node: Node): readonly Node[] {
+  let found = known.get(node)
+  if (found === undefined) {
+    found = [...ownChildren(node), ...childrenBehind(node)]
+    known.set(node, found)
+  }
+  return found
 }
 
 /** The children in its predicates and groupings. */
@@ -256,7 +264,9 @@ function ownChildren(node: Node): Node[] {
 
 /** Whether a tree contains a node that passes a test. */
 export function some(node: Node, test: (node: Node) => boolean): boolean {
-  return test(node) || children(node).some(child => some(child, test))
+  if (test(node)) return true
+  for (const child of children(node)) if (some(child, test)) return true
+  return false
 }
 
 /** The name of the function that a node calls, if it calls one by name. */

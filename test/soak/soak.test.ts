@@ -1,4 +1,4 @@
-// Half a minute of the soak test, and a check that its clients detect lost, mixed-up and cut answers.
+// A quarter of a minute of the soak test, and a check that its clients detect lost, mixed-up and cut answers.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,9 +14,9 @@ const { soak } = (await import(built('test/soak/soak.js'))) as typeof SoakModule
 const { traffic } = (await import(built('test/soak/traffic.js'))) as typeof TrafficModule
 const { loadPlan } = (await import(built('cli/plan.js'))) as typeof PlanModule
 
-test('half a minute of traffic with faults, aborts and reloads: nothing is lost, crossed or left', async () => {
+test('a quarter of a minute of traffic with faults, aborts and reloads: nothing is lost, crossed or left', async () => {
   const isEnough = ({ whole, aborted, broken }: TrafficModule.Counts): boolean => whole > 100 && aborted > 0 && broken > 0
-  const { findings, counts, reloads } = await soak({ minutes: 0.5, isEnough })
+  const { findings, counts, reloads } = await soak({ minutes: 0.25, isEnough })
   expect(findings).toEqual([])
   expect(counts.whole).toBeGreaterThan(100)
   expect(counts.aborted).toBeGreaterThan(0)
