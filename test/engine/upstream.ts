@@ -28,7 +28,7 @@ export async function startUpstream(script: Script): Promise<Upstream> {
   const sockets = new Set<Socket>()
   let opened = 0
   let closed = 0
-  const server = createServer(socket => {
+  const server = createServer({ noDelay: true }, socket => {
     opened++
     sockets.add(socket)
     let waiting = Buffer.alloc(0)

@@ -17,7 +17,7 @@ export async function startRawUpstream(good: (path: string, body: string) => Buf
   const answers: RawUpstream['answers'] = new Map()
   const wrong: string[] = []
   const sockets = new Set<Socket>()
-  const server = createServer(socket => {
+  const server = createServer({ noDelay: true }, socket => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => undefined)

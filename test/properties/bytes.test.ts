@@ -93,6 +93,8 @@ function eventsIn(bytes: Buffer, lengths: readonly number[], { framing, sentinel
   return found
 }
 
+const LINE_END = Buffer.from('\r\n')
+
 let upstream: Upstream
 let gateway: { url: string; close(): Promise<void> }
 /** What the upstream answers next. */
@@ -134,9 +136,7 @@ beforeAll(async () => {
         script.bytes,
         script.pieces.map(length => length * 8),
       )) {
-        socket.write(`${piece.length.toString(16)}\r\n`)
-        socket.write(piece)
-        socket.write('\r\n')
+        socket.write(Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, LINE_END]))
         await new Promise(done => setImmediate(done))
       }
       socket.write(chunk(''))
@@ -177,7 +177,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           const read = eventsIn(bytesOf(events, provider.noise, format, how), how.pieces, format)
           same(reduce(stream as Reducer, read, ctx, carry), reduce(stream as Reducer, events, ctx, carry), 'what comes of the bytes')
         }),
-        runs(80),
+        runs(200),
       )
     })
 
