@@ -83,7 +83,7 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'parallel_tool_calls':
     case 'disable_parallel_tool_use':
       // Functions are called one at a time anyway, and none is where none may be.
-      if (last === 'parallel_tool_calls' && (isEmpty(body.tools) || body.function_call === 'none')) return true
+      if (last === 'parallel_tool_calls' && (isEmpty(body.tools) || allowsNone(body) || body.function_call === 'none')) return true
       return !tools(body) || (last === 'function_call' && body.tool_choice !== undefined) || value === true || value === 'auto'
     case 'top_logprobs':
       return value === 0 || holder.logprobs !== true
@@ -100,13 +100,23 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'truncation':
       return value === 'auto' || value === 'disabled' || value === true
     case 'responseMimeType':
-      return value === 'text/plain' || value === 'text/x.enum'
+      // A schema already asks for JSON.
+      return value === 'text/plain' || value === 'text/x.enum' || holder.responseSchema !== undefined || 'responseJsonSchema' in holder
     case 'stop':
     case 'input':
       return !/\S/.test(String(value))
     default:
       return false
   }
+}
+
+/** Whether a list of allowed tools allows none of those that are offered. */
+function allowsNone({ tool_choice: choice, tools: offered }: Body): boolean {
+  const allowed = (choice as { allowed_tools?: { tools?: unknown } } | undefined)?.allowed_tools
+  const namesIn = (list: unknown): unknown[] =>
+    [list].flat().map(tool => (tool as { function?: { name?: unknown } } | null | undefined)?.function?.name)
+  const names = new Set(namesIn(offered))
+  return allowed !== undefined && !namesIn(allowed.tools).some(name => name !== undefined && names.has(name))
 }
 
 const isEmpty = (list: unknown): boolean => list === undefined || (Array.isArray(list) && list.length === 0)
