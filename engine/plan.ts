@@ -633,8 +633,8 @@ export interface Cost {
   (usage: Usage, time: number): number | undefined
   /** The facts that select a price for a usage; undefined: the price is always the same. */
   kind?: PriceKind
-  /** Whether what is written to a cache has a price of its own. */
-  hasWrites?: boolean
+  /** The highest cost of so many tokens, whatever part of the input a cache takes; 0 if they have no price. */
+  most(input: number, output: number, time: number): number
 }
 
 /** The facts, beside quantities, that an exchange's price depends on; only values that the prices name. */

@@ -26,6 +26,8 @@ interface Tariff {
   priced: readonly { meter: string; member: Count; rate: number }[]
   /** Meters without a known price. */
   unpriced: readonly { meter: string; member: Count }[]
+  /** Pico-units for a request, a token of input, one that a cache may take, and one of output; NaN: no known price. */
+  plain: { request: number; input: number; written: number; output: number }
 }
 
 interface Exception {
@@ -98,7 +100,7 @@ export function costOf(prices: readonly Prices[] | undefined, currency: string, 
   const dated = allDated(prices, currency, terms)
   if (dated.length === 0) return undefined
   const kind = kindOf(dated, terms)
-  const cost: Cost = (usage, time) => {
+  const cost = (usage: Usage, time: number): number | undefined => {
     const found = inForce(dated, time)
     if (found === undefined) return undefined
     const { exceptions, tariff } = found
@@ -109,7 +111,23 @@ export function costOf(prices: readonly Prices[] | undefined, currency: string, 
     const times = regionOf(found, usage, terms)
     return times === 1 ? nano : Math.round(nano * times)
   }
-  return Object.assign(cost, { ...(kind && { kind }), hasWrites: dated.some(hasWrites) })
+  const most: Cost['most'] = (input, output, time) => {
+    const found = inForce(dated, time)
+    if (found === undefined) return 0
+    const { exceptions, regions, tariff } = found
+    // The general way, for prices that depend on more than these numbers.
+    if (exceptions.length > 0 || regions.size > 0)
+      return Math.max(cost({ input, output }, time) ?? 0, cost({ input, output, cacheWrite: input }, time) ?? 0)
+    const { plain } = tariff
+    const pico = plain.request + (input > 0 ? input * Math.max(plain.input, plain.written) : 0) + (output > 0 ? output * plain.output : 0)
+    return Number.isNaN(pico) ? 0 : Math.round(pico / PICO_PER_NANO)
+  }
+  return Object.assign(cost, { ...(kind && { kind }), most })
+}
+
+/** The cost of exchanges that cost the same, whatever they use: nano-units. */
+export function costOfEach(price: number): Cost {
+  return Object.assign(() => price, { most: () => price })
 }
 
 /** The last price that has begun. */
@@ -119,12 +137,6 @@ function inForce(dated: readonly Dated[], time: number): Dated | undefined {
     if (one.since <= time) return one
   }
   return undefined
-}
-
-/** Whether what is written to a cache has a price of its own. */
-function hasWrites({ tariff, exceptions }: Dated): boolean {
-  const isOwn = ({ member, rate, inner }: Part): boolean => (member === 'cacheWrite' && rate !== undefined) || inner.some(isOwn)
-  return [tariff, ...exceptions.map(one => one.tariff)].some(({ tokens }) => tokens?.some(isOwn) === true)
 }
 
 /** The facts that the prices depend on, which the ledger keeps to explain a cost; undefined if there are none. */
@@ -277,10 +289,13 @@ function tariffOf(listed: Rates, times: number): Tariff {
     inner: all.flatMap(([other]) => (rates[other] !== undefined && holder(other) === name ? [partOf(other)] : [])),
   })
   const apart = all.filter(([name]) => !isOfTokens(name))
+  const hasTokens = all.some(([name]) => isOfTokens(name) && rates[name] !== undefined)
+  const { request = 0, input = Number.NaN, cache_write: written = input, output = Number.NaN } = rates
   return {
-    tokens: all.some(([name]) => isOfTokens(name) && rates[name] !== undefined)
+    tokens: hasTokens
       ? all.filter(([name, { parent }]) => parent === undefined && isOfTokens(name)).map(([name]) => partOf(name))
       : undefined,
+    plain: hasTokens ? { request, input, written, output } : { request, input: 0, written: 0, output: 0 },
     priced: apart.flatMap(([name, { member }]) => (rates[name] === undefined ? [] : [{ meter: name, member, rate: rates[name] }])),
     unpriced: apart.flatMap(([name, { member, isMeasure }]) => (rates[name] === undefined && !isMeasure ? [{ meter: name, member }] : [])),
   }

@@ -4,6 +4,7 @@ import type { Dialect, ProviderPlan } from '../plan.js'
 import type { ProxyConfig, UpstreamConfig } from './config.js'
 import type { Linking } from './link.js'
 import type { Binding, Guards, ReverseProxy, Route, Target } from './model.js'
+import { costOfEach } from './price.js'
 
 /** Headers of a connection, an intermediary or the calling page, and headers that only the upstream may set. */
 const STAYS =
@@ -77,7 +78,7 @@ function proxyOf(
   const own = plan.dialects[config.dialect] as Dialect
   const binding: Binding = {
     ...bound,
-    target: { ...account, cost: price === undefined ? undefined : () => price },
+    target: { ...account, cost: price === undefined ? undefined : costOfEach(price) },
     from: own,
     // Patches of an endpoint's answers do not apply to bytes that pass through.
     pool: poolOf(bound.origin),

@@ -6,7 +6,7 @@ import { Hold, type Shortage, type Terms } from '../budgets/hold.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { chargeOf } from '../core/usage.js'
-import type { Cost, Dialect, Usage } from '../plan.js'
+import type { Dialect, Usage } from '../plan.js'
 import type { Binding, Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { type Choice, chooseModel } from './choose.js'
 import { requestedOutput } from './limit.js'
@@ -150,15 +150,15 @@ function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], ex
   if (budgets.every(({ config }) => config.whenSpent === 'warn') && !choice.bindings.some(({ target }) => target.budgets.length > 0))
     return choice
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
-  const usage: Usage = dialect.stream === undefined ? { input: 1 } : { input: 1, output: 1 }
+  const usage = dialect.stream === undefined ? INPUT : INPUT_AND_OUTPUT
   const tells = dialect.usage !== undefined || dialect.stream?.usage !== undefined
   const isPriced = ({ target }: Binding): boolean => {
     const cost = target.cost?.(usage, exchange.startedAt)
     // A price that multiplies no quantity is free, whatever the usage.
     return cost !== undefined && (tells || target.cost?.(WHATEVER, exchange.startedAt) === 0)
   }
+  if (choice.bindings.every(isPriced)) return choice
   const bindings = choice.bindings.filter(isPriced)
-  if (bindings.length === choice.bindings.length) return choice
   if (bindings.length === 0)
     throw new GatewayError(
       'permission',
@@ -171,6 +171,8 @@ function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], ex
   return { ...choice, bindings }
 }
 
+const INPUT: Usage = { input: 1 }
+const INPUT_AND_OUTPUT: Usage = { input: 1, output: 1 }
 const WHATEVER: Usage = { input: 1_000_000, output: 1_000_000, cached: 1, cacheWrite: 1, reasoning: 1 }
 
 function holdOf(
@@ -208,14 +210,7 @@ function priceOf(bindings: readonly Binding[], { startedAt, log }: Exchange): Te
   const times = log.times ?? 1
   return (input, output) => {
     let most = 0
-    let before: Cost | undefined
-    for (const { target } of bindings) {
-      const { cost } = target
-      if (cost === undefined || cost === before) continue
-      before = cost
-      most = Math.max(most, cost({ input, output }, startedAt) ?? 0)
-      if (cost.hasWrites) most = Math.max(most, cost({ input, output, cacheWrite: input }, startedAt) ?? 0)
-    }
+    for (const { target } of bindings) most = Math.max(most, target.cost?.most(input, output, startedAt) ?? 0)
     return Math.ceil(most * times)
   }
 }

@@ -170,30 +170,47 @@ test('a cost is the sum of the costs of all units, each counted in one meter', (
   )
 })
 
+const words = {
+  tier: ['flex', 'batch'],
+  region: ['us', 'eu'],
+  quality: ['high'],
+  size: ['big'],
+  resolution: ['720p'],
+  search_context: ['high'],
+}
+const priced = fc.record(Object.fromEntries(NAMES.map(name => [name, fc.integer({ min: 0, max: 1_000 })])), { requiredKeys: [] })
+const exception = fc
+  .record({
+    meters: priced,
+    above: fc.option(fc.nat(1_000), { nil: undefined }),
+    times: fc.constantFrom(undefined, 0.5, 1.5),
+    facts: fc.record(Object.fromEntries(Object.entries(words).map(([name, values]) => [name, fc.constantFrom(...values)])), {
+      requiredKeys: [],
+    }),
+  })
+  .map(({ meters, above, times, facts }) => ({ ...meters, ...facts, ...(above && { input_above: above }), ...(times && { times }) }))
+const regions = fc.constantFrom(undefined, { us: 1.1 }, { us: 1.1, eu: 0.9 })
+const prices = fc
+  .tuple(priced, fc.array(exception, { maxLength: 3 }), regions)
+  .map(([meters, when, factors]) => usd({ ...meters, when, ...(factors && { regions: factors }) }))
+
+test('the most that tokens may cost is the cost of all of them, with the input written to a cache or not', () => {
+  const time = fc.constantFrom(NOW, Date.parse('2024-12-31'))
+  fc.assert(
+    fc.property(prices, fc.nat(5_000), fc.nat(5_000), time, fc.constantFrom(undefined, 'us'), (price, input, output, at, region) => {
+      const charged = costOf([price], 'USD', { region })
+      const costs = [
+        { input, output },
+        { input, output, cacheWrite: input },
+      ].map(usage => charged?.(usage, at))
+      if (costs.includes(undefined)) return
+      expect(charged?.most(input, output, at)).toBe(Math.max(...(costs as number[])))
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
 describe('the ledger row of an exchange', () => {
-  const words = {
-    tier: ['flex', 'batch'],
-    region: ['us', 'eu'],
-    quality: ['high'],
-    size: ['big'],
-    resolution: ['720p'],
-    search_context: ['high'],
-  }
-  const priced = fc.record(Object.fromEntries(NAMES.map(name => [name, fc.integer({ min: 0, max: 1_000 })])), { requiredKeys: [] })
-  const exception = fc
-    .record({
-      meters: priced,
-      above: fc.option(fc.nat(1_000), { nil: undefined }),
-      times: fc.constantFrom(undefined, 0.5, 1.5),
-      facts: fc.record(Object.fromEntries(Object.entries(words).map(([name, values]) => [name, fc.constantFrom(...values)])), {
-        requiredKeys: [],
-      }),
-    })
-    .map(({ meters, above, times, facts }) => ({ ...meters, ...facts, ...(above && { input_above: above }), ...(times && { times }) }))
-  const regions = fc.constantFrom(undefined, { us: 1.1 }, { us: 1.1, eu: 0.9 })
-  const prices = fc
-    .tuple(priced, fc.array(exception, { maxLength: 3 }), regions)
-    .map(([meters, when, factors]) => usd({ ...meters, when, ...(factors && { regions: factors }) }))
   const facts = fc.record(
     Object.fromEntries(Object.entries(words).map(([name, values]) => [name, fc.constantFrom(...values, 'another')])),
     { requiredKeys: [] },
