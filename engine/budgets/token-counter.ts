@@ -4,7 +4,8 @@
 interface Kind {
   /** Bytes of an event without its text; known when two events have been seen. Until then, the bytes of the first. */
   envelope: number
-  first: { length: number; texts: readonly string[] } | undefined
+  /** The bytes of the first event until the second one comes: most kinds have only one. */
+  first: Buffer | undefined
 }
 
 /** Bytes of text for each token. Most providers send one token in each event, so an event counts at least one. */
@@ -43,15 +44,15 @@ export class TokenCounter {
     const beginning = hashOf(block, start)
     const kind = this.kinds.get(beginning)
     if (kind === undefined) {
-      const first = { length, texts: textsOf(block, start, stop) }
-      if (this.kinds.size < MOST_KINDS) this.kinds.set(beginning, { envelope: length, first })
+      if (this.kinds.size < MOST_KINDS) this.kinds.set(beginning, { envelope: length, first: Buffer.from(block.subarray(start, stop)) })
       return 0
     }
     let missed = 0
     if (kind.first !== undefined) {
       const { first } = kind
+      const before = textsOf(first, 0, first.length)
       const other = textsOf(block, start, stop)
-      const text = other.reduce((sum, one, index) => (one === first.texts[index] ? sum : sum + Buffer.byteLength(one)), 0)
+      const text = other.reduce((sum, one, index) => (one === before[index] ? sum : sum + Buffer.byteLength(one)), 0)
       kind.envelope = Math.min(first.length, length - text)
       kind.first = undefined
       missed = first.length - kind.envelope
@@ -75,7 +76,7 @@ function textsOf(block: Buffer, start: number, stop: number): string[] {
   const texts: string[] = []
   const walk = (value: unknown): void => {
     if (typeof value === 'string') texts.push(value)
-    else if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) walk(member)
+    else if (typeof value === 'object' && value !== null) for (const key in value) walk((value as Record<string, unknown>)[key])
   }
   try {
     walk(JSON.parse(block.toString('utf8', block.indexOf(BRACE, start), stop)))

@@ -47,7 +47,15 @@ export function durationText(milliseconds: number): string {
   return minutes > 0 ? `${minutes}m${seconds}` : seconds
 }
 
-/** `2027-01-31T18:00:00Z`: milliseconds since 1970, rounded up to the second. */
+let lastSecond = 0
+let lastText = ''
+
+/** `2027-01-31T18:00:00Z`: milliseconds since 1970, rounded up to the second, in which many answers fall. */
 function timestampText(milliseconds: number): string {
-  return new Date(Math.ceil(milliseconds / 1_000) * 1_000).toISOString().replace('.000', '')
+  const second = Math.ceil(milliseconds / 1_000)
+  if (second !== lastSecond) {
+    lastSecond = second
+    lastText = new Date(second * 1_000).toISOString().replace('.000', '')
+  }
+  return lastText
 }
