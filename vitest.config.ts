@@ -27,6 +27,8 @@ export default defineConfig({
     // What takes long does not begin last, when the other workers have nothing left.
     sequence: { sequencer: LongFirst },
     pool: 'forks',
+    // Properties make much garbage that dies young: with the usual room for it, a tenth of the time goes into keeping it.
+    execArgv: ['--max-semi-space-size=64'],
     // A worker keeps the modules that it has: to load them anew for each file took a sixth of the time.
     isolate: false,
     // What is built is loaded by Node itself.
