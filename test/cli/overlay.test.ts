@@ -62,7 +62,8 @@ interface Running {
 
 function run(home: string, args: readonly string[], how: { limit?: number; env?: Record<string, string> } = {}): Running {
   const env = { ...process.env, XDG_CACHE_HOME: '', HOME: home, TMPDIR: home, ...how.env }
-  const all = [process.execPath, main, ...args]
+  // As `npm start` starts it: without the flag it would start itself again.
+  const all = [process.execPath, '--max-semi-space-size=32', main, ...args]
   // What a shell limits, a disk could.
   const child =
     how.limit === undefined

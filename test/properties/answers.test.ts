@@ -55,7 +55,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           }
           expect.fail(`${fault}\nin ${JSON.stringify(made)}\nof ${shown}`)
         }),
-        runs(300),
+        runs(180),
       )
     })
 
@@ -64,7 +64,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
         fc.property(tame.of(schemaOf(to, 'response')), given => {
           expect(normaliseResponse(structuredClone(given))).toEqual(given)
         }),
-        runs(200),
+        runs(120),
       )
     })
   })

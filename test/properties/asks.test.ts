@@ -42,7 +42,7 @@ for (const [name, [pair, { data, document }]] of halves) {
         const ask = wire(request(body, CONTEXT, mapping?.carry?.(body, CONTEXT)))
         if (isAsk?.(ask) !== true) expect.fail(`${ajv.errorsText(isAsk?.errors, { separator: '\n' })}\nin ${JSON.stringify(ask)}`)
       }),
-      runs(150),
+      runs(100),
     )
   })
 }

@@ -177,7 +177,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           const read = eventsIn(bytesOf(events, provider.noise, format, how), how.pieces, format)
           same(reduce(stream as Reducer, read, ctx, carry), reduce(stream as Reducer, events, ctx, carry), 'what comes of the bytes')
         }),
-        runs(200),
+        runs(120),
       )
     })
 

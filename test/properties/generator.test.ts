@@ -25,7 +25,7 @@ for (const [name, dialect] of Object.entries(plan.dialects)) {
           if (part === 'request' && dialect.validateRequest && dialect.validateRequest(value) !== true)
             expect.fail('not by the compiled validator')
         }),
-        runs(500),
+        runs(250),
       )
     })
   }

@@ -98,7 +98,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           if (JSON.stringify(spelled) !== JSON.stringify(value)) others++
           same(mapped(mapping, spelled, CONTEXT), mapped(mapping, value, CONTEXT), `as ${JSON.stringify(spelled)}`)
         }),
-        runs(300),
+        runs(180),
       )
       expect(others).toBeGreaterThan(100)
     })

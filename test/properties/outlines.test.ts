@@ -53,7 +53,7 @@ describe.concurrent('a request is accepted if its outline is', () => {
             accepted++
             if (!validateRequest(long)) expect.fail(`accepted without its texts: ${JSON.stringify(long)}`)
           }),
-          runs(300),
+          runs(180),
         )
         expect(accepted).toBeGreaterThan(0)
       },

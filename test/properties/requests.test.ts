@@ -98,7 +98,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
             if (rest !== undefined) check(frozen(rest), ctx)
           }
         }),
-        runs(200),
+        runs(120),
       )
       // A property that holds because everything is refused says nothing.
       expect(answered / asked).toBeGreaterThan(0.25)
@@ -111,7 +111,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     }, async () => {
       await holds(
         fc.property(conversation, given => travels(given, mapping, back)),
-        runs(200),
+        runs(120),
       )
     })
   })

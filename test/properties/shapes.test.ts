@@ -46,7 +46,7 @@ for (const [name, { shape, clean, normaliseRequest }] of Object.entries(plan.dia
           expect(validateShape(value), JSON.stringify(validateShape.errors)).toBe(true)
           expect(validateShape(ofTomorrow(value)), JSON.stringify(validateShape.errors)).toBe(true)
         }),
-        runs(150),
+        runs(100),
       )
     })
 
@@ -59,7 +59,7 @@ for (const [name, { shape, clean, normaliseRequest }] of Object.entries(plan.dia
             const normal = normaliseRequest ? normaliseRequest(body) : body
             expect(() => clean.request(normal, CONTEXT), JSON.stringify(normal)).not.toThrow()
           }),
-          runs(200),
+          runs(120),
         )
       })
 
@@ -74,7 +74,7 @@ for (const [name, { shape, clean, normaliseRequest }] of Object.entries(plan.dia
           if (!validateShape(without)) return
           expect(validateShape({ ...body, [key]: null }), `${key}: ${JSON.stringify(validateShape.errors)}`).toBe(true)
         }),
-        runs(150),
+        runs(100),
       )
     })
   })

@@ -35,7 +35,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
         fc.property(wild.of(schemaOf(to, 'response')), answer => {
           if (mapping.failure?.(frozen(answer), ctx, carry) === undefined) valid('response', mapped(answer as Values))
         }),
-        runs(200),
+        runs(120),
       )
     })
 
@@ -51,7 +51,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           fc.property(fc.array(wild.of(schemaOf(to, 'event')), { maxLength: 8 }), list => {
             for (const event of reduce(stream, list, ctx, carry).events) valid('event', event)
           }),
-          runs(200),
+          runs(120),
         )
       })
     if (client === undefined || provider === undefined) return
@@ -70,7 +70,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           const text = meant.stop === 'refused' ? said.text.slice(0, meant.text.length) : said.text
           same(told({ ...said, text }, meant), told(meant, said), 'what the answer says')
         }),
-        runs(200),
+        runs(120),
       )
     })
 
@@ -88,7 +88,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           same(client.faults(made), [], 'what is against the grammar')
           same(client.essence(client.fold(made)), client.essence(mapped(answer)), 'what the stream makes up')
         }),
-        runs(200),
+        runs(120),
       )
     })
 
@@ -103,7 +103,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           const [said, meant] = [client.said(client.fold(made)), client.said(mapped(answer))]
           same(pick(said), pick(meant), 'what the stream says')
         }),
-        runs(200),
+        runs(120),
       )
     })
   })

@@ -157,7 +157,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
             expect(madeOf(mapping, without, ctx), `${path} is not told, and makes a difference`).not.toEqual(made)
           }
         }),
-        runs(300),
+        runs(180),
       )
     })
   })
