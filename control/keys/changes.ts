@@ -5,7 +5,7 @@ import type { Keeper } from '../store/keeper.js'
 import type { Store } from '../store/store.js'
 
 /** Milliseconds. */
-const POLL = 500
+const POLL = 300
 /** More changes are reported as one. */
 const MOST = 10_000
 
