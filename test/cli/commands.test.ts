@@ -130,12 +130,13 @@ test('a folder may be named by its gateway.yaml, and a missing one is an error',
     'here/gateway.yaml': GATEWAY,
     'here/routes/version.yaml': "name: version\nmethod: GET\npath: /my-version\ndialect: chat\nauth: []\nanswer: '{}'\n",
   })
-  const at = 'here/gateway.yaml'
-  expect((await sluice(['routes', at], folder)).out).toContain('/my-version')
-  expect((await sluice(['openapi', at], folder)).out).toContain('/my-version')
-  expect((await sluice(['fields', 'chat', 'messages', '--folder', at], folder)).code).toBe(0)
-  expect((await sluice(['diff', 'here', at], folder)).out).toBe('Both mean the same.\n')
-  expect((await sluice(['test', at], folder)).code).toBe(0)
+  for (const at of ['here', 'here/gateway.yaml']) {
+    expect((await sluice(['routes', at], folder)).out).toContain('/my-version')
+    expect((await sluice(['openapi', at], folder)).out).toContain('/my-version')
+    expect((await sluice(['fields', 'chat', 'messages', '--folder', at], folder)).code).toBe(0)
+    expect((await sluice(['diff', 'here', at], folder)).out).toBe('Both mean the same.\n')
+    expect((await sluice(['test', at], folder)).code).toBe(0)
+  }
   for (const args of [['routes'], ['openapi'], ['test'], ['fields', 'chat', 'messages', '--folder']])
     expect(await sluice([...args, 'nowhere'], folder)).toEqual({ code: 64, out: '', err: 'There is no folder nowhere.\n' })
 })

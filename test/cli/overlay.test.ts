@@ -62,8 +62,7 @@ interface Running {
 
 function run(home: string, args: readonly string[], how: { limit?: number; env?: Record<string, string> } = {}): Running {
   const env = { ...process.env, XDG_CACHE_HOME: '', HOME: home, TMPDIR: home, ...how.env }
-  // As `npm start` starts it: without the flag it would start itself again.
-  const all = [process.execPath, '--max-semi-space-size=32', main, ...args]
+  const all = [process.execPath, main, ...args]
   // What a shell limits, a disk could.
   const child =
     how.limit === undefined

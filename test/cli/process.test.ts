@@ -51,8 +51,7 @@ function runWith(
   url: Promise<string>
   code: Promise<number | null>
 } {
-  // As `npm start` starts it: without the flag it would start itself again.
-  const child = spawn(process.execPath, ['--max-semi-space-size=32', main, ...args], { env: { ...process.env, NOT_THERE: '', ...env } })
+  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, NOT_THERE: '', ...env } })
   children.push(child)
   const lines: string[] = []
   let errors = ''
