@@ -11,6 +11,8 @@ import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type ToCon
 const PRIORITY = 5
 /** Milliseconds for workers to send their last records. */
 const LAST_RECORDS = 2_000
+/** Milliseconds for the whole of its end, if the store does not answer. */
+const PATIENCE = 10_000
 
 const tell = (message: FromControlProcess): void => void process.send?.(message, () => undefined)
 
@@ -18,7 +20,10 @@ async function main(): Promise<void> {
   // Ctrl-C in a terminal reaches every process, but the workers need this one to the end.
   process.on('SIGINT', () => undefined)
   const log = createLog()
-  const [settings] = (await once(process, 'message')) as [ControlSettings]
+  const ended = supervisorEnded()
+  const message = await Promise.race([once(process, 'message'), ended])
+  if (message === undefined) return
+  const [settings] = message as [ControlSettings]
   let control: ControlProcess
   try {
     control = await runControl(settings, log)
@@ -50,8 +55,19 @@ async function main(): Promise<void> {
     log.error({ cause: String(error) }, 'cannot open the store')
     void control.close().then(() => process.exit(EXIT_REFUSED))
   }
-  process.on('SIGTERM', () => void stop())
-  process.on('disconnect', () => void stop())
+  void ended.then(stop)
+}
+
+/** Heard from the first moment: a supervisor that is killed while the store is opened tells it only once. */
+function supervisorEnded(): Promise<undefined> {
+  return new Promise(resolve => {
+    const end = (): void => {
+      setTimeout(() => process.exit(0), PATIENCE).unref()
+      resolve(undefined)
+    }
+    process.once('SIGTERM', end)
+    process.once('disconnect', end)
+  })
 }
 
 function refusal(error: unknown, settings: ControlSettings): string {

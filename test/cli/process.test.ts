@@ -23,7 +23,8 @@ afterEach(() => {
 })
 afterAll(async () => {
   await simulator?.close()
-  rmSync(folder, { recursive: true, force: true })
+  // A control process may still write as it ends.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 })
 
 let count = 0
@@ -51,7 +52,8 @@ function runWith(
   url: Promise<string>
   code: Promise<number | null>
 } {
-  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, NOT_THERE: '', ...env } })
+  const cwd = mkdtempSync(join(folder, 'cwd-'))
+  const child = spawn(process.execPath, [main, ...args], { cwd, env: { ...process.env, NOT_THERE: '', ...env } })
   children.push(child)
   const lines: string[] = []
   let errors = ''

@@ -1,6 +1,9 @@
 // What remains of exchanges if processes are killed, or the store is unreachable.
 
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { below, statOf } from '../../tools/proc.mjs'
 import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until, untilAnswered } from './stage.js'
 import { onPostgres } from './stores.js'
 
@@ -135,6 +138,27 @@ describe('kill -9', () => {
     expect(rows).toMatchObject([{ id: stream.headers.get('x-request-id'), ended: 'lost' }])
     expect(await verified(again)).toEqual({ rows: 1, differences: {} })
     await again.stop()
+  })
+})
+
+describe('the control process ends', () => {
+  test.each<[string, (folder: string, pids: () => number[]) => boolean]>([
+    ['begins', (_folder, pids) => pids().length > 0],
+    ['locks its folder', folder => existsSync(join(folder, 'data', 'lock.sqlite'))],
+    ['listens', folder => existsSync(join(folder, 'data', 'control.sock'))],
+  ])('where the gateway is killed as soon as it %s', async (_name, isReached) => {
+    const { child, folder } = stage.spawn()
+    const pids = (): number[] => below(child.pid as number, 'control/main.js')
+    await until(async () => isReached(folder, pids), Boolean)
+    const mine = pids()
+    child.kill('SIGKILL')
+    expect(mine.length).toBe(1)
+    expect(
+      await until(
+        async () => mine.filter(pid => statOf(pid) !== undefined && statOf(pid)?.[0] !== 'Z'),
+        alive => alive.length === 0,
+      ),
+    ).toEqual([])
   })
 })
 

@@ -34,6 +34,8 @@ export interface Stage {
   simulator: Awaited<ReturnType<typeof startSimulator>>
   /** Starts one; `file` is laid over what gateway.yaml holds. */
   start(file?: Record<string, unknown>, folder?: string): Promise<Instance>
+  /** Starts one without waiting for it, and without stopping it in the end. */
+  spawn(): { child: ChildProcess; folder: string }
   close(): Promise<void>
 }
 
@@ -51,6 +53,10 @@ export async function createStage(): Promise<Stage> {
       running.add(instance)
       return instance
     },
+    spawn() {
+      const folder = join(root, String(count++))
+      return { child: spawnInstance(simulator.url, {}, folder), folder }
+    },
     async close() {
       for (const instance of running) await instance.stop()
       await simulator.close()
@@ -62,7 +68,7 @@ export async function createStage(): Promise<Stage> {
 /** The error codes of a socket without a listener. */
 const NOBODY: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED'])
 
-async function startInstance(simulator: string, file: Record<string, unknown>, folder: string): Promise<Instance> {
+function spawnInstance(simulator: string, file: Record<string, unknown>, folder: string): ChildProcess {
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'gateway.yaml')
   const models = ['sim', 'sim-200-20ms', 'sim-5000-20ms', 'sim-20-20ms', 'sim-error-500'].map(name => [
@@ -82,11 +88,15 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
       ...file,
     }),
   )
-  const log: string[] = []
-  const child = spawn(process.execPath, ['--max-semi-space-size=32', MAIN, 'start', '--config', config], {
+  return spawn(process.execPath, ['--max-semi-space-size=32', MAIN, 'start', '--config', config], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+}
+
+async function startInstance(simulator: string, file: Record<string, unknown>, folder: string): Promise<Instance> {
+  const child = spawnInstance(simulator, file, folder)
+  const log: string[] = []
   const ended = new Promise<number | null>(done => child.once('exit', done))
   const heard = (part: Buffer): void => void log.push(...String(part).split('\n').filter(Boolean))
   child.stdout?.on('data', heard)
