@@ -1,4 +1,5 @@
 /** The process and all that descend from it, each before its own children. */
+export function statOf(pid: number | string): string[] | undefined
 export function tree(pid: number): number[]
 /** Those below a process whose command holds a text. */
 export function below(pid: number, text: string): number[]
