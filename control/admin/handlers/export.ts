@@ -9,11 +9,11 @@ export async function* csvOf(pages: Pages, columns = EXPORTED): AsyncGenerator<s
   for await (const page of pages) yield page.map(row => `${columns.map(name => fieldOf(row[name])).join(',')}\r\n`).join('')
 }
 
-/** A field of CSV. A text that a spreadsheet would take for a formula is escaped. */
+/** A field of CSV. Words of clients that a spreadsheet would take for a formula are escaped. */
 function fieldOf(value: unknown): string {
   if (value === null || value === undefined) return ''
   const text = Array.isArray(value) ? value.join(' ') : String(value)
-  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  const safe = typeof value !== 'number' && /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
