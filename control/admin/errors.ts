@@ -21,9 +21,15 @@ function invalid({ validation, validationContext }: FastifyError): Problem {
   const first = validation?.[0]
   const { missingProperty, additionalProperty } = (first?.params ?? {}) as { missingProperty?: string; additionalProperty?: string }
   const path = (first?.instancePath ?? '').split('/').slice(1)
-  const field = [...path, ...(missingProperty ? [missingProperty] : []), ...(additionalProperty ? [additionalProperty] : [])].join('.')
-  return new Problem(422, 'invalid', `${validationContext ?? 'The request'}: ${field} ${first?.message ?? 'is wrong'}.`, field)
+  const field = [...path, missingProperty ?? additionalProperty].filter(part => part !== undefined).join('.')
+  const place = PLACES[validationContext ?? ''] ?? validationContext ?? 'request'
+  if (missingProperty !== undefined) return new Problem(422, 'invalid', `The ${place} lacks ${field}.`, field)
+  if (additionalProperty !== undefined) return new Problem(422, 'invalid', `The ${place} may not have ${field}.`, field)
+  return new Problem(422, 'invalid', `In the ${place}, ${field || 'the value'} ${first?.message ?? 'is wrong'}.`, field)
 }
+
+/** What Fastify calls the parts of a request. */
+const PLACES: Readonly<Record<string, string>> = { querystring: 'query', params: 'path' }
 
 /** The error codes of Node and Postgres for an unreachable database. */
 function isConnectionFailure(error: Error & { code?: string }): boolean {

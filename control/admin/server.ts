@@ -79,7 +79,12 @@ async function byToken(request: FastifyRequest, store: Store): Promise<Actor> {
 function build(options: AdminOptions, who: Authenticate): FastifyInstance {
   const { api, handlers, log } = options
   const writes = new IdempotentWrites()
-  const app = Fastify({ bodyLimit: LARGEST_BODY, forceCloseConnections: true })
+  const app = Fastify({
+    bodyLimit: LARGEST_BODY,
+    forceCloseConnections: true,
+    // Errors before any operation is found, such as a path that cannot be decoded.
+    frameworkErrors: (error, request, reply) => void answerError(error, request, reply, log),
+  })
   // Numbers and booleans of a query are texts; those of a body have their own types.
   const [texts, bodies] = [true, false].map(coerceTypes => new Ajv2020({ coerceTypes, useDefaults: true, allErrors: true, strict: false }))
   app.setValidatorCompiler(({ schema, httpPart }) => atFirstUse((httpPart === 'body' ? bodies : texts) as Ajv2020, schema as object))

@@ -22,6 +22,26 @@ const make = async (name: string, fields: Record<string, unknown> = {}): Promise
 }
 const messageOf = async (response: Response): Promise<string> => ((await response.json()) as { error: { message: string } }).error.message
 
+test('a wrong request to the admin API is a problem that names its field', async () => {
+  const wrong: [string, string, unknown, number, string, string?][] = [
+    ['POST', '/keys', {}, 422, 'The body lacks name.', 'name'],
+    ['POST', '/keys', { name: 'x', bogus: 1 }, 422, 'The body may not have bogus.', 'bogus'],
+    ['POST', '/keys', { name: 'x', tags: 'much' }, 422, 'In the body, tags must be array.', 'tags'],
+    ['GET', '/exchanges?limit=-1', undefined, 422, 'In the query, limit must be >= 1.', 'limit'],
+    ['GET', '/exchanges/nothing', undefined, 422, 'In the path, id must match pattern "^[0-9a-f]{32}$".', 'id'],
+    ['GET', '/exchanges/%E0%A4%A', undefined, 400, "'/admin/v1/exchanges/%E0%A4%A' is not a valid url component"],
+    ['GET', '/nothing', undefined, 404, 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'],
+  ]
+  for (const [method, path, sent, status, title, field] of wrong) {
+    const { status: told, body } = await gateway.admin(method, path, sent)
+    expect([path, told, body]).toEqual([
+      path,
+      status,
+      { type: 'about:blank', status, title, code: status === 404 ? 'not_found' : 'invalid', ...(field !== undefined && { field }) },
+    ])
+  }
+})
+
 describe('a key', () => {
   test('is made by the command without any setup, is shown once, and is accepted', async () => {
     const made = await gateway.command('keys', 'create', 'demo', '--team', 'red')
