@@ -313,8 +313,8 @@ export interface StringSearch {
 
 /** How to keep a dialect's answers, and how requests continue them. */
 export interface KeepRule {
-  /** Whether to keep the answer to a request. */
-  when(body: Body): boolean
+  /** Whether to keep the answer to a request. Absent, none is kept, but requests continue those of another dialect. */
+  when?(body: Body): boolean
   /** The path of the id of the answer that a request continues. */
   previous: readonly string[]
   /** The items that a request, and an answer, adds to the conversation: lists. */

@@ -98,15 +98,20 @@ export function checkProject(project: Project): void {
         detail: `the errors of ${like} refer back to ${name}`,
         remedy: 'name a dialect that defines its errors itself',
       })
-    if (typeof data.rate_limits === 'string') {
-      const named = formats.get(data.rate_limits)?.data.rate_limits
-      if (!dialects.has(data.rate_limits)) unknown(document, ['rate_limits'], 'dialect', data.rate_limits, formats.keys())
-      else if (formats.has(data.rate_limits) && typeof named !== 'object')
+    for (const [member, rule, words] of [
+      ['rate_limits', 'format/rate_limits', 'its rate-limit headers'],
+      ['keep', 'format/keep', 'how its answers are kept'],
+      ['clean', 'format/clean', 'what it removes'],
+    ] as const) {
+      const like = data[member]
+      if (typeof like !== 'string') continue
+      if (!dialects.has(like)) unknown(document, [member], 'dialect', like, formats.keys())
+      else if (formats.has(like) && typeof formats.get(like)?.data[member] !== 'object')
         findings.push({
-          ...document.at(['rate_limits']),
-          rule: 'format/rate_limits',
-          detail: `${data.rate_limits} does not define its rate-limit headers itself`,
-          remedy: 'name a dialect that defines them',
+          ...document.at([member]),
+          rule,
+          detail: `${like} does not itself define ${words}`,
+          remedy: 'name a dialect that does',
         })
     }
   }

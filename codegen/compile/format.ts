@@ -79,7 +79,7 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     ofFacts('error_event', ['error', 'event'], error.event, new Map([...FACTS, ...TOLD]))
   }
   const { keep } = data
-  if (keep) {
+  if (typeof keep === 'object') {
     const seen: Record<string, Global> = { continued: { code: js`before`, bits: ARR }, resolved: { code: js`items`, bits: OBJ } }
     const names: Record<string, string> = { continued: 'before', resolved: 'items' }
     for (const name of ['when', 'items', 'continued', 'references', 'resolved', 'output', 'answer'] as const) {
@@ -90,15 +90,11 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
       )
     }
   }
-  if (data.clean) {
+  const { clean } = data
+  if (typeof clean === 'object') {
     const ctx: Global = { code: js`ctx`, bits: OBJ }
     module.export('clean', ['input', 'ctx'], body =>
-      module.compile(
-        source(['clean', 'request'], (data.clean as { request: string }).request),
-        objectInput(js`input`, requestShape),
-        new Map([['ctx', ctx]]),
-        body,
-      ),
+      module.compile(source(['clean', 'request'], clean.request), objectInput(js`input`, requestShape), new Map([['ctx', ctx]]), body),
     )
   }
   const traits = new Map<string, Global>([['traits', { code: js`traits`, bits: OBJ }]])

@@ -1,6 +1,6 @@
 // Prints a dialect of the plan from its format.
 
-import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat, StringSearch, TextPaths } from '../../engine/plan.js'
+import type { Completion, Dialect, ErrorFormat, KeepRule, Kind, RateLimitFormat, StringSearch, TextPaths } from '../../engine/plan.js'
 import { identifier } from '../compile/identifier.js'
 import type { Exports, Modules } from '../compile/modules.js'
 import { exactName, js, json } from '../jsonata/js.js'
@@ -81,20 +81,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     usage: given('usage'),
     asked: given('asked'),
     labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
-    keep: data.keep && {
-      when: isTrue('keep_when'),
-      previous: pathOf(data.keep.previous.replace(/^body\./, '')),
-      items: own('keep_items'),
-      continued: own('keep_continued'),
-      markers: list(data.keep.marker),
-      references: own('keep_references'),
-      resolved: own('keep_resolved'),
-      id: data.keep.id,
-      output: own('keep_output'),
-      itemId: data.keep.item_id,
-      final: list(data.keep.final),
-      answer: own('keep_answer'),
-    },
+    keep: keepRule(name, project, modules),
     answer: data.answer && { markers: data.answer.marker, members: topMembers(data.answer.when) ?? [], isOne: own('answer') },
     complete: data.complete && {
       response: completions(data.complete.response),
@@ -119,8 +106,8 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
       })),
     media: data.media && Object.entries(data.media).map(([trait, { at }]) => ({ at, trait, each: own(`media_${trait}`) })),
     asks: data.asks && Object.fromEntries(Object.keys(data.asks).map(key => [key, isTrue(`asks_${key}`)])),
-    rateLimits: rateLimits(data, project),
-    clean: data.clean && { strings: searchOf([data.clean.marker].flat()), request: own('clean') },
+    rateLimits: rateLimits(name, project),
+    clean: cleaning(name, project, modules),
     error: {
       kinds: kindsOf(words),
       body: hasWord('error_body'),
@@ -181,11 +168,57 @@ function completions(rules: NonNullable<FormatData['complete']>['response']): Co
   return (rules ?? []).map(({ at, when, members }) => ({ path: at === undefined ? [] : pathOf(at), ...(when && { when }), members }))
 }
 
-/** The headers that report limits; another dialect's if that is named. */
-function rateLimits({ rate_limits: said }: FormatData, project: Project): Printed<RateLimitFormat> | undefined {
-  const data = typeof said === 'string' ? project.formats.get(said)?.data.rate_limits : said
-  if (typeof data !== 'object') return undefined
-  const { reset, requests, tokens, input_tokens, output_tokens } = data
+/** What a format says about a member, and the dialect that says it: another one if the format names it. */
+function saidOf<Member extends 'keep' | 'clean' | 'rate_limits'>(
+  member: Member,
+  name: string,
+  project: Project,
+): { source: string; data: Exclude<FormatData[Member], string | undefined> } | undefined {
+  const said = project.formats.get(name)?.data[member]
+  const source = typeof said === 'string' ? said : name
+  const data = project.formats.get(source)?.data[member]
+  return typeof data === 'object' ? { source, data: data as Exclude<FormatData[Member], string | undefined> } : undefined
+}
+
+/** How answers are kept. Under the name of another dialect, only its answers are, and requests of this one continue them. */
+function keepRule(name: string, project: Project, modules: Modules): Printed<KeepRule> | undefined {
+  const said = saidOf('keep', name, project)
+  if (said === undefined) return undefined
+  const { source, data } = said
+  const local = localOf('format', source, modules)
+  const own = (key: string): Code => memberOfImport(local, `keep_${key}`)
+  return {
+    when: source === name ? new Code(js`value => ${local}.keep_when(value) === true`, local) : undefined,
+    previous: pathOf(data.previous.replace(/^body\./, '')),
+    items: own('items'),
+    continued: own('continued'),
+    markers: list(data.marker),
+    references: own('references'),
+    resolved: own('resolved'),
+    id: data.id,
+    output: own('output'),
+    itemId: data.item_id,
+    final: list(data.final),
+    answer: own('answer'),
+  }
+}
+
+/** What is removed between a client and a provider of the dialect. */
+function cleaning(name: string, project: Project, modules: Modules): Printed<NonNullable<Dialect['clean']>> | undefined {
+  const said = saidOf('clean', name, project)
+  return (
+    said && {
+      strings: searchOf([said.data.marker].flat()),
+      request: memberOfImport(localOf('format', said.source, modules), 'clean'),
+    }
+  )
+}
+
+/** The headers that report limits. */
+function rateLimits(name: string, project: Project): Printed<RateLimitFormat> | undefined {
+  const said = saidOf('rate_limits', name, project)
+  if (said === undefined) return undefined
+  const { reset, requests, tokens, input_tokens, output_tokens } = said.data
   return { reset, requests, tokens, inputTokens: input_tokens, outputTokens: output_tokens }
 }
 

@@ -334,6 +334,18 @@ export const RULES: readonly Rule[] = [
     'rate_limits: chat  # where chat names another dialect, too',
     'Name a dialect that defines them.',
   ),
+  error(
+    'format/clean',
+    '`clean` names a dialect that defines itself what it removes.',
+    'clean: speech  # where speech removes nothing',
+    'Name a dialect that defines it.',
+  ),
+  error(
+    'format/keep',
+    '`keep` names a dialect that defines itself how its answers are kept.',
+    'keep: chat  # where chat keeps no answers',
+    'Name a dialect that defines it.',
+  ),
 
   // Mappings
   error(

@@ -26,7 +26,7 @@ export function restore(
   exchange: Exchange,
   snapshot: Snapshot,
 ): Input | Promise<Input> {
-  if (keep.when(input.outline)) input.turn = { previous: undefined, own: input }
+  if (keep.when?.(input.outline)) input.turn = { previous: undefined, own: input }
   // A provider that keeps answers resolves the reference itself.
   const given = choice.task === undefined ? memberAt(input.outline, keep.previous) : undefined
   const previous = typeof given === 'string' && given !== '' ? given : undefined

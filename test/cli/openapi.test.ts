@@ -95,14 +95,14 @@ function noteTask(path: string, answer: unknown): void {
   for (const found of [id, Object(data).task_id]) if (typeof found === 'string') tasks.unshift({ path, id: found })
 }
 
-/** The task that was created on the path before this one. */
+/** The task that was created on the path before this one, not beside it. */
 function taskFor(path: string): string {
-  const shared = (one: string): number => {
-    let length = 0
-    while (length < one.length && one[length] === path[length]) length++
-    return length
+  const nearness = (one: string): number => {
+    let shared = 0
+    while (shared < one.length && one[shared] === path[shared]) shared++
+    return 2 * shared - one.length
   }
-  return [...tasks].sort((left, right) => shared(right.path) - shared(left.path))[0]?.id ?? 'none'
+  return [...tasks].sort((left, right) => nearness(right.path) - nearness(left.path))[0]?.id ?? 'none'
 }
 
 function bodyFor(media: Media, example: Record<string, unknown>, type: string, path: string): string | FormData {

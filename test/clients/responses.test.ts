@@ -104,6 +104,37 @@ describe.each(lanesFor('responses'))('a responses client on $name', lane => {
     expect(JSON.parse(data ?? 'null')).toMatchObject(isOwn ? flat : { ...flat, error })
   })
 
+  // However its models are called: these two are at addresses of their own.
+  const isOpenAI = lane.name.startsWith('openai ')
+  test('tokens are counted, by the provider or by estimate', async () => {
+    const { object, input_tokens: short } = await client.responses.inputTokens.count({ model: modelOf(lane, 'sim'), input: 'Hello' })
+    expect([object, short > 0]).toEqual(['response.input_tokens', true])
+    const input: Input = [
+      { role: 'user', content: [{ type: 'input_text', text: 'Hello '.repeat(500) }] },
+      { type: 'function_call', call_id: 'c1', name: 'get_weather', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c1', output: 'sunny '.repeat(500) },
+    ]
+    const counting = client.responses.inputTokens.count({ model: modelOf(lane, 'sim'), input, tools: [weather] })
+    const { data: long, response } = await counting.withResponse()
+    const isEstimated = response.headers.get('x-sluice-estimated') === 'true'
+    expect(isEstimated).toBe(!isOpenAI)
+    if (isEstimated) expect(long.input_tokens).toBeGreaterThan(900)
+  })
+
+  test('a conversation is compacted by providers that can, and else the refusal says so', async () => {
+    const compacted = client.responses.compact({ model: modelOf(lane, 'sim') as 'gpt-5.4', input: 'Hello' })
+    if (!isOpenAI) {
+      await expect(compacted).rejects.toMatchObject({ status: 404, code: 'model_not_supported', param: 'model' })
+      return
+    }
+    const { object, output, usage } = await compacted
+    expect([object, output.map(({ type }) => type), usage.total_tokens > 0]).toEqual([
+      'response.compaction',
+      ['message', 'compaction'],
+      true,
+    ])
+  })
+
   test('deltas and what they come to are the same', async () => {
     const events = await eventsOf('sim-reasoning-tools', { tools: [weather], reasoning })
     const joined = (type: Event['type']): string =>

@@ -67,6 +67,7 @@ beforeAll(async () => {
       claude: { provider: 'anthropic', base: stage.simulator.url, secret: 'none' },
       gemini: { provider: 'gemini', base: stage.simulator.url, secret: 'none' },
       local: { provider: 'ollama', base: stage.simulator.url, secret: 'none' },
+      official: { provider: 'openai', base: stage.simulator.url, secret: 'none' },
     },
     models: {
       m: { targets: [{ upstream: 'chat', model: 'x' }] },
@@ -75,6 +76,7 @@ beforeAll(async () => {
       // The simulator gives every answer of a model the same id.
       local: { targets: [{ upstream: 'local', model: 'sim' }] },
       other: { targets: [{ upstream: 'local', model: 'sim-20-20ms' }] },
+      official: { targets: [{ upstream: 'official', model: 'sim' }] },
     },
     keys: [
       { name: 'ada', value: 'key-of-ada' },
@@ -116,6 +118,19 @@ test('the official client continues whole and streamed responses without any set
     expect(other.output_text).not.toBe('')
     expect((await client.responses.retrieve(other.id)).output_text).toBe(other.output_text)
   }
+})
+
+test('the tokens of a kept conversation are counted, and another provider compacts it', async () => {
+  const first = await client.responses.create({ model: 'm', input: 'word '.repeat(200) })
+  const counted = (more: object): Promise<{ input_tokens: number }> =>
+    client.responses.inputTokens.count({ model: 'm', input: 'x', ...more })
+  const [alone, whole] = [await counted({}), await counted({ previous_response_id: first.id })]
+  expect(whole.input_tokens - alone.input_tokens).toBeGreaterThan(199)
+  await expect(counted({ previous_response_id: 'resp_nothing' })).rejects.toMatchObject(NOT_FOUND)
+  const compact = (id: string): Promise<{ object: string }> =>
+    client.responses.compact({ model: 'official' as 'gpt-5.4', previous_response_id: id })
+  expect((await compact(first.id)).object).toBe('response.compaction')
+  await expect(compact('resp_nothing')).rejects.toMatchObject(NOT_FOUND)
 })
 
 test('a response can be retrieved with its input, and deleted', async () => {

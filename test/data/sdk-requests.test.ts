@@ -15,6 +15,8 @@ const REQUESTS: Readonly<Record<string, string>> = {
   chat: 'OpenAI.ChatCompletionCreateParams',
   completions: 'OpenAI.CompletionCreateParams',
   responses: 'OpenAI.Responses.ResponseCreateParams',
+  responses_count: 'OpenAI.Responses.InputTokenCountParams',
+  response_compact: 'OpenAI.Responses.ResponseCompactParams',
   embeddings: 'OpenAI.EmbeddingCreateParams',
   images: 'OpenAI.ImageGenerateParams',
   image_edit: 'OpenAI.ImageEditParams',
@@ -40,6 +42,8 @@ const left = load(readFileSync(join(import.meta.dirname, 'sdk-requests.yaml'), '
 
 /** What is left out of one request is left out of another that is like it. */
 const LIKE: Readonly<Record<string, string>> = {
+  responses_count: 'responses',
+  response_compact: 'responses',
   'messages, beta': 'messages',
   messages_count: 'messages',
   'messages_count, beta': 'messages, beta',

@@ -130,6 +130,18 @@ describe('a refusal on a path of one dialect', () => {
   })
 })
 
+describe('a path of the official API beside one with a parameter', () => {
+  test.each([
+    ['GET', '/v1/chat/completions/chatcmpl-1'],
+    ['POST', '/v1/videos/edits'],
+    ['POST', '/v1/videos/extensions'],
+    ['POST', '/v1/videos/characters'],
+  ])('is unknown, and no wrong method: %s %s', async (method, path) => {
+    const { status, body } = await ask(method, path, { authorization: `Bearer ${KEY}` })
+    expect([status, formOf(body)]).toEqual([404, 'chat'])
+  })
+})
+
 describe('/v1alpha is served as /v1beta', () => {
   test.each([
     ['GET', '/models', undefined],

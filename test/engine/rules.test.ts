@@ -122,6 +122,7 @@ const ORDINARY: Record<string, string> = {
   billing: 'a kind of error, as it is called in the data',
   error: 'a member of the log, and of an answer that is none',
   countTokens: 'the function of the tokenizer, called by its name',
+  input_tokens: 'what a limit of gateway.yaml counts',
 }
 
 describe('the engine names no dialect, provider, model or path', () => {
