@@ -38,7 +38,7 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
         module.compile({ document, pointer: ['answer'], text: data.answer as string }, NOTHING, globals, body),
       )
     }
-    if (data.kept) {
+    if (data.kept?.answer !== undefined) {
       const { answer } = data.kept
       const globals = new Map([
         ['kept', { code: js`view.kept`, shape: VIEW }],

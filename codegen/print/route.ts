@@ -53,7 +53,11 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     page: data.page,
     usage: data.usage && { from: queryMember(data.usage.from), to: queryMember(data.usage.to) },
     isStanding: data.standing ? true : undefined,
-    kept: data.kept && { answer: functionIn(modules.routes, `${id}_kept`), isRemoved: data.kept.remove },
+    kept: data.kept && {
+      answer: data.kept.answer === undefined ? undefined : functionIn(modules.routes, `${id}_kept`),
+      refuse: data.kept.refuse,
+      isRemoved: data.kept.remove,
+    },
     isReadiness: data.readiness ? true : undefined,
     fail: data.fail,
     document: data.document,

@@ -140,9 +140,8 @@ export async function answerKept(route: Route, exchange: Exchange, snapshot: Sna
   const found = await store.ask('look', { caller, id })
   if (found === null) return false
   if (kept.isRemoved) await store.ask('remove', { caller, id })
-  const body = kept.answer({ kept: { id, answer: JSON.parse(found.answer), input: JSON.parse(found.input) }, query: exchange.query })
-  if (body === undefined)
-    throw new GatewayError('invalid_request', 'This query is not supported for a kept answer.', { param: Object.keys(exchange.query)[0] })
+  const body = kept.answer?.({ kept: { id, answer: JSON.parse(found.answer), input: JSON.parse(found.input) }, query: exchange.query })
+  if (body === undefined) throw new GatewayError('invalid_request', kept.refuse, { param: Object.keys(exchange.query)[0] })
   exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
   return true
 }

@@ -149,6 +149,12 @@ test('a response can be retrieved with its input, and deleted', async () => {
   expect(all).toEqual(['One', 'Two'])
   const newest = await client.responses.inputItems.list(made.id)
   expect(newest.data.map(item => (item as { content: { text: string }[] }).content[0]?.text)).toEqual(['Two', 'One'])
+  // It exists, although it was not made in the background.
+  await expect(client.responses.cancel(made.id)).rejects.toMatchObject({
+    status: 400,
+    message: expect.stringContaining('Cannot cancel a synchronous response.'),
+  })
+  await expect(client.responses.retrieve(made.id, { stream: true })).rejects.toMatchObject({ status: 400, param: 'stream' })
   const removed = await fetch(`${gateway.url}/v1/responses/${made.id}`, {
     method: 'DELETE',
     headers: { authorization: 'Bearer key-of-ada' },
