@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const log = createLog()
   const ended = supervisorEnded()
   const message = await Promise.race([once(process, 'message'), ended])
-  if (message === undefined) return
+  if (message === undefined) process.exit(0)
   const [settings] = message as [ControlSettings]
   let control: ControlProcess
   try {
