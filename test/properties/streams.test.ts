@@ -58,6 +58,8 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     const whole = tame
       .of(schemaOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
       .map(value => provider.settle(value as Values))
+      // Sums of tokens that no number holds exactly.
+      .filter(answer => Object.values(provider.said(answer).usage).every(Number.isSafeInteger))
 
     test("an answer keeps the provider's content", { timeout: TIMEOUT }, async () => {
       await holds(
