@@ -96,6 +96,14 @@ export class Account {
     this.settled += spent
   }
 
+  /** Takes another limit: what was denied under the one before may be granted. */
+  change(limit: number): void {
+    if (limit === this.limit) return
+    this.limit = limit
+    this.left = limit
+    this.deniedUntil = 0
+  }
+
   /** Why there is no money beyond `free`; undefined if the process may ask for more. */
   denied(): Denial | undefined {
     return this.clock() < this.deniedUntil ? this.denial : undefined
@@ -148,7 +156,8 @@ export class Account {
       this.left = Math.max(0, left)
       // Others may have taken what was free before: who is short by that asks again, and finds what is left.
       if (granted >= least + before) this.denial = undefined
-      else this.deny(left + held + this.reserved + Math.max(0, this.free) >= wanted ? 'held' : 'spent')
+      // An answer about a limit that has changed meanwhile denies nothing: who is short asks again.
+      else if (limit === this.limit) this.deny(left + held + this.reserved + Math.max(0, this.free) >= wanted ? 'held' : 'spent')
     } catch {
       this.isTold = false
       this.deny('away')

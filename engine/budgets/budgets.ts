@@ -62,8 +62,7 @@ export class Budget {
     const isOther = config.limit !== this.config.limit
     this.config = config
     if (!isOther || this.account === undefined) return
-    this.account.limit = config.limit
-    this.account.left = config.limit
+    this.account.change(config.limit)
     // Returns free money in case the new limit is below the grants.
     this.account.giveBack()
   }
@@ -156,7 +155,7 @@ export class Budgets {
         this.timer.unref()
       }
     }
-    account.limit = limit
+    account.change(limit)
     return account
   }
 
