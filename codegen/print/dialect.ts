@@ -3,7 +3,7 @@
 import type { Completion, Dialect, ErrorFormat, KeepRule, Kind, RateLimitFormat, StringSearch, TextPaths } from '../../engine/plan.js'
 import { identifier } from '../compile/identifier.js'
 import type { Exports, Modules } from '../compile/modules.js'
-import { exactName, js, json } from '../jsonata/js.js'
+import { exactName, type Js, js, json } from '../jsonata/js.js'
 import { topMembers } from '../jsonata/top-members.js'
 import { KINDS } from '../read/kinds.js'
 import type { ErrorData, FormatData, Project } from '../read/project.js'
@@ -19,10 +19,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
   /** The same for a function that must exist, because the format defines it. */
   const own = (key: string): Code => memberOfImport(local, key)
   /** A test of the format with one input. */
-  const isTrue = (key: string): Code => {
-    const name = exactName(key)
-    return new Code(js`value => ${local}.${name}(value) === true`, local)
-  }
+  const isTrue = (key: string): Code => testOf(local, key)
   /** A test with two inputs: a request, and the traits of its model. */
   const isTrueOfBoth = (key: string): Code => {
     const name = exactName(key)
@@ -164,6 +161,12 @@ function textsOf(
   }
 }
 
+/** A test with one input, which an imported function makes. */
+function testOf(local: Js, key: string): Code {
+  const name = exactName(key)
+  return new Code(js`value => ${local}.${name}(value) === true`, local)
+}
+
 function completions(rules: NonNullable<FormatData['complete']>['response']): Completion[] {
   return (rules ?? []).map(({ at, when, members }) => ({ path: at === undefined ? [] : pathOf(at), ...(when && { when }), members }))
 }
@@ -188,7 +191,7 @@ function keepRule(name: string, project: Project, modules: Modules): Printed<Kee
   const local = localOf('format', source, modules)
   const own = (key: string): Code => memberOfImport(local, `keep_${key}`)
   return {
-    when: source === name ? new Code(js`value => ${local}.keep_when(value) === true`, local) : undefined,
+    when: source === name ? testOf(local, 'keep_when') : undefined,
     previous: pathOf(data.previous.replace(/^body\./, '')),
     items: own('items'),
     continued: own('continued'),

@@ -1,5 +1,5 @@
-// Reports changes in the store to the caches of keys: at once after a write of this process, on a notification, and every
-// half second in any case.
+// Reports changes in the store to the caches of keys: at once after a write of this process, on a notification, and after
+// `POLL` in any case.
 
 import type { Keeper } from '../store/keeper.js'
 import type { Store } from '../store/store.js'
