@@ -20,7 +20,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
   const id = identifier(name)
   return {
     name,
-    methods: list(data.method)[0] === 'any' ? [] : list(data.method),
+    methods: methodsOf(data),
     paths: list(data.path),
     when: data.when,
     auth: data.auth,
@@ -66,6 +66,14 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
       answer: functionIn(modules.routes, `${id}_estimate_answer`),
     },
   }
+}
+
+/** The methods of a route, none for any. What the gateway answers to GET itself it answers to HEAD (RFC 9110, 9.3.2). */
+function methodsOf(data: RouteData): string[] {
+  const methods = list(data.method)
+  if (methods[0] === 'any') return []
+  const isHead = methods.includes('GET') && !methods.includes('HEAD') && (data.answer !== undefined || data.document !== undefined)
+  return isHead ? [...methods, 'HEAD'] : methods
 }
 
 function limitsOf(data: RouteData['limits']): Limits {
