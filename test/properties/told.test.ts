@@ -46,6 +46,8 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return /document/i.test(String(value))
     case 'user':
       return body.safety_identifier !== undefined
+    case 'safety_identifier':
+      return value === body.user
     case 'content_type':
       return value === 'image/png'
     case 'reasoning_effort':
