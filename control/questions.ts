@@ -1,6 +1,6 @@
 // Answers questions that workers ask the store for their callers.
 
-import type { Question } from '../engine/control/client.js'
+import type { Question } from '../engine/control/messages.js'
 import { NANO } from '../engine/core/usage.js'
 import type { DayOfUsage, Questions } from '../engine/snapshot/model.js'
 import { spentOf } from './budgets/accounts.js'

@@ -1,0 +1,119 @@
+// Records of exchanges, gathered to batches that are kept until the control process has acknowledged them.
+
+import type { Exchange } from '../core/exchange.js'
+import type { FromWorker } from './messages.js'
+import { BATCH, type Batch, OpenBatch, TextList, writeRecord } from './records.js'
+
+/** Milliseconds. */
+const GATHER = 20
+const LAST_ACK = 3_000
+
+/** Records kept while the control process does not take them. */
+const MOST = 65_536
+
+export class Outbox {
+  private readonly names = new TextList()
+  /** How many names have been sent. */
+  private toldNames = 0
+  private batch = new OpenBatch()
+  /** The buffer of a batch that has been acknowledged. */
+  private spare: Batch['numbers'] | undefined
+  private timer: NodeJS.Timeout | undefined
+  private readonly unacknowledged = new Map<number, Batch>()
+  /** Records in `unacknowledged`. */
+  private waiting = 0
+  private nextBatch = 1
+  private lost = 0
+  private whenEmpty: (() => void) | undefined
+
+  /** @param send sends a message, if there is a connection */
+  constructor(private readonly send: (message: FromWorker) => void) {}
+
+  /** The records that are kept. */
+  get size(): number {
+    return this.waiting + this.batch.ids.length
+  }
+
+  /** Adds the record of an exchange that has ended; `total` is its duration in milliseconds. */
+  add(exchange: Exchange, total: number): void {
+    if (this.size >= MOST) {
+      this.lost++
+      return
+    }
+    writeRecord(this.batch, exchange, total, this.names)
+    if (this.batch.ids.length === BATCH) this.leave()
+    else this.timer ??= setTimeout(() => this.leave(), GATHER)
+  }
+
+  /** Sends records of exchanges under way, which nobody acknowledges. */
+  tellOpen(exchanges: readonly [Exchange, total: number][]): void {
+    for (let from = 0; from < exchanges.length; from += BATCH) {
+      const batch = new OpenBatch()
+      for (const [exchange, total] of exchanges.slice(from, from + BATCH)) writeRecord(batch, exchange, total, this.names)
+      this.tellNames()
+      this.send({ type: 'open', ...batch.full() })
+    }
+  }
+
+  /** Tells how many records there was no room for. */
+  tellLost(): void {
+    if (this.lost > 0) this.send({ type: 'lost', count: this.lost })
+    this.lost = 0
+  }
+
+  acknowledged(seq: number): void {
+    const batch = this.unacknowledged.get(seq)
+    if (batch === undefined) return
+    this.unacknowledged.delete(seq)
+    this.waiting -= batch.ids.length
+    this.spare = new Float64Array(batch.numbers.buffer)
+    if (this.unacknowledged.size === 0) this.whenEmpty?.()
+  }
+
+  /** All names, for a control process that knows none yet. */
+  allNames(): string[] {
+    this.toldNames = this.names.all.length
+    return this.names.all.slice()
+  }
+
+  /** Sends all batches that have not been acknowledged. */
+  resend(): void {
+    for (const [seq, batch] of this.unacknowledged) this.sendBatch(seq, batch)
+  }
+
+  /** Sends the remaining records and waits briefly for their acknowledgement. */
+  async empty(): Promise<void> {
+    this.leave()
+    if (this.unacknowledged.size === 0) return
+    await new Promise<void>(done => {
+      this.whenEmpty = done
+      setTimeout(done, LAST_ACK)
+    })
+  }
+
+  private leave(): void {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    const { batch } = this
+    if (batch.ids.length === 0) return
+    this.batch = new OpenBatch(this.spare)
+    this.spare = undefined
+    const seq = this.nextBatch++
+    const full = batch.full()
+    this.unacknowledged.set(seq, full)
+    this.waiting += batch.ids.length
+    this.sendBatch(seq, full)
+  }
+
+  private sendBatch(seq: number, batch: Batch): void {
+    this.tellNames()
+    this.send({ type: 'batch', seq, ...batch })
+  }
+
+  private tellNames(): void {
+    const { all } = this.names
+    if (all.length === this.toldNames) return
+    this.send({ type: 'names', from: this.toldNames, names: all.slice(this.toldNames) })
+    this.toldNames = all.length
+  }
+}
