@@ -246,7 +246,7 @@ test('sluice diff shows changes of routes, targets, rights, prices and fields', 
   expect(code).toBe(0)
   const { changes } = JSON.parse(out) as { changes: { section: string; name: string; before?: string; after?: string }[] }
   expect(changes).toEqual([
-    { section: 'routes', name: 'GET /version (version)', after: 'chat, answered here, key in none' },
+    { section: 'routes', name: 'GET,HEAD /version (version)', after: 'chat, answered here, key in none' },
     { section: 'models', name: 'apple', before: 'one/apple (priority 1, weight 1)', after: 'one/big (priority 1, weight 1)' },
     { section: 'models', name: 'avocado', after: 'one/x (priority 1, weight 1)' },
     { section: 'rights', name: 'me', before: 'models apple', after: 'models apple, avocado' },
