@@ -72,7 +72,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
 function methodsOf(data: RouteData): string[] {
   const methods = list(data.method)
   if (methods[0] === 'any') return []
-  const isHead = methods.includes('GET') && !methods.includes('HEAD') && (data.answer !== undefined || data.document !== undefined)
+  const isHead = methods.includes('GET') && !methods.includes('HEAD') && !callsUpstream(data) && data.fail === undefined
   return isHead ? [...methods, 'HEAD'] : methods
 }
 

@@ -13,7 +13,7 @@ export function printRoutes(project: Project): string {
     '',
     'Made from `routes/`, `providers/` and `mappings/` by `npm run codegen`; `npm test` checks that it is fresh.',
     '',
-    'The column "served by" lists providers: after `same`, those that speak the dialect of the route (bytes pass); after the name of another dialect, those whose requests are translated to it. The gateway itself answers `here`, and estimates tokens (`estimated`) if no provider counts them.',
+    'The column "served by" lists providers: after `same`, those that speak the dialect of the route (bytes pass); after the name of another dialect, those whose requests are translated to it. The gateway itself answers `here` (a GET as HEAD, too), and estimates tokens (`estimated`) if no provider counts them.',
     '',
     '| route | method | path | key in | dialect | served by |',
     '|---|---|---|---|---|---|',

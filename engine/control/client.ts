@@ -45,14 +45,15 @@ export class ControlClient implements Store, Treasury {
   private isClosed = false
   /** The position of the last change that has arrived. */
   private seq: number | undefined
-  private readonly outbox = new Outbox(message => this.send(message))
+  /** Sends a message if there is a connection. */
+  private readonly send = (message: FromWorker): void => {
+    if (this.isConnected) sendFrame(this.socket as Socket, message)
+  }
+  private readonly outbox = new Outbox(this.send)
   private nextAsk = 1
-  private readonly lookups = new Asks<Extract<FromWorker, { type: 'key' }>, KeyConfig | undefined>(
-    message => this.send(message),
-    cannotTell,
-  )
-  private readonly questions = new Asks<Question, unknown>(message => this.send(message), notNow)
-  private readonly money = new Asks<Extract<FromWorker, { type: 'money' }>, MoneyGranted>(message => this.send(message), noAnswer)
+  private readonly lookups = new Asks<Extract<FromWorker, { type: 'key' }>, KeyConfig | undefined>(this.send, cannotTell)
+  private readonly questions = new Asks<Question, unknown>(this.send, notNow)
+  private readonly money = new Asks<Extract<FromWorker, { type: 'money' }>, MoneyGranted>(this.send, noAnswer)
   private askedLength = 0
   private budgets: Budgets | undefined
   /** When keys were last forgotten: a lookup that began before is repeated. */
@@ -247,10 +248,6 @@ export class ControlClient implements Store, Treasury {
         this.cache.certain(Date.now())
         break
     }
-  }
-
-  private send(message: FromWorker): void {
-    if (this.isConnected) sendFrame(this.socket as Socket, message)
   }
 
   /** Sends the remaining records and waits briefly for their acknowledgement. */
