@@ -74,6 +74,8 @@ export function checkProject(project: Project): void {
     }
   }
   const checkUses = (document: YamlDocument): void => {
+    // An overlay takes no part away.
+    if (project.settled.has(document)) return
     for (const [index, part] of ((document.value as { uses?: string[] }).uses ?? []).entries())
       if (!project.parts.has(part)) unknown(document, ['uses', index], 'part', part, project.parts.keys())
   }
