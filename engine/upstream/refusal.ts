@@ -42,13 +42,11 @@ export async function checkRefusal(response: UpstreamResponse, binding: Binding,
 export function errorFrom(read: ErrorRead | undefined, status: number, binding: Binding, head?: Head): GatewayError {
   // If the dialect recognises the error by its content, the status does not matter.
   const said = typeof read?.kind === 'string' && Object.hasOwn(binding.to.error.kinds, read.kind) ? (read.kind as Kind) : undefined
+  const { isCallers } = binding.target
+  const known = said ?? aboutKey(status) ?? kindOfStatus(status)
   // A message about a key concerns the gateway's key, unless the caller sent its own.
-  const isOurs = binding.target.isCallers
-    ? false
-    : said === undefined
-      ? status === 401 || status === 403
-      : said === 'authentication' || said === 'permission'
-  const kind = isOurs ? 'upstream' : (said ?? kindOfStatus(status))
+  const isOurs = !isCallers && (known === 'authentication' || known === 'permission')
+  const kind = isOurs ? 'upstream' : known
   const words = typeof read?.message === 'string' && read.message !== '' ? redact(read.message, binding.target) : undefined
   const message = isOurs
     ? 'The upstream rejected the credentials of the gateway.'
@@ -69,6 +67,12 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
     ...(kind === 'invalid_request' && read?.reason === TOO_LONG && { isTooLong: true }),
     ...(head && !isOurs && { headers: headersOf(head, binding) }),
   })
+}
+
+/** The kind of a status that is about the key of a request. */
+function aboutKey(status: number): Kind | undefined {
+  if (status === 401) return 'authentication'
+  return status === 403 ? 'permission' : undefined
 }
 
 function headersOf(head: Head, binding: Binding): Record<string, string> {

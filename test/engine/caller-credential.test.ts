@@ -135,6 +135,25 @@ test('only the owner of a credential learns that the upstream refused it', async
   expect(other.seen).toHaveLength(1)
 })
 
+test.each([
+  [401, 'authentication_error', 'invalid_request_error'],
+  [403, 'permission_error', 'permission_error'],
+])('a provider that refuses one caller with %d refuses nobody else, and says so in every dialect', async (status, type, inChat) => {
+  own.answer = response => send(response, status, { type: 'error', error: { type, message: 'not this one' } })
+  for (let count = 0; count < 12; count++) {
+    const refused = await ask('mine', MINE)
+    expect([refused.status, await refused.json()]).toMatchObject([status, { error: { type, message: 'not this one' } }])
+  }
+  const translated = await ask('mine', MINE, '/v1/chat/completions')
+  expect([translated.status, await translated.json()]).toMatchObject([status, { error: { type: inChat, message: 'not this one' } }])
+  // The operator does not pay for what the caller's own account may not have.
+  expect((await ask('either', MINE)).status).toBe(status)
+  expect(other.seen).toEqual([])
+  own.answer = good
+  expect((await ask('either', MINE)).status).toBe(200)
+  expect(other.seen).toEqual([])
+})
+
 test("no log contains a caller's credential", () => {
   expect(gateway.log.length).toBeGreaterThan(5)
   expect(JSON.stringify(gateway.log)).not.toContain(OWN)
