@@ -396,6 +396,8 @@ export interface Snapshot {
   nearPath: NearPath
   /** By the SHA-256 of their text. */
   keys: ReadonlyMap<string, Key>
+  /** The names of these keys. */
+  keyNames: ReadonlySet<string>
   /** The keys that have been presented, by their text. */
   known: Map<string, Key>
   /** The limits and budgets of a key, in the file or not. */

@@ -163,6 +163,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
     nearPath: createNearPath(routes, router),
     singleHeaders: new Set([...FRAMING, ...Object.values(plan.keyLocations).flatMap(place => place.header ?? [])]),
     keys: new Map(config.keys.map(key => [key.sha256, linkKey(key, linking)])),
+    keyNames: new Set(config.keys.map(({ name }) => name)),
     known: new Map(),
     standingOf(key) {
       let standing = key.standing ?? standings.get(key)

@@ -21,6 +21,9 @@ function admitted(key: Key | undefined, route: Route, exchange: Exchange, snapsh
   if (key === undefined) throw new GatewayError('authentication', 'The API key is not valid.')
   exchange.log.key = key.name
   exchange.log.caller = key
+  // Budgets and kept answers belong to a name: another key with it would get those of the key in the file.
+  if (key.id !== undefined && snapshot.keyNames.has(key.name))
+    throw new GatewayError('permission', `Another API key has the name '${key.name}' in the configuration, so this one may not be used.`)
   if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')
   if (key.expires !== undefined && key.expires <= Date.now()) throw new GatewayError('permission', 'This API key has expired.')
   if (key.mayAsk && !key.mayAsk(route.name)) throw new GatewayError('permission', 'This API key may not use this route.')

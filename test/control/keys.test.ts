@@ -146,6 +146,15 @@ describe('a key', () => {
   })
 })
 
+test('a key of the store with the name of one in the file may not be used: it would have its budgets and kept answers', async () => {
+  const response = await ask(gateway.url, await make('file', { budgets: [{ limit: '1000/day' }] }))
+  expect([response.status, await messageOf(response)]).toEqual([
+    403,
+    "Another API key has the name 'file' in the configuration, so this one may not be used.",
+  ])
+  expect((await ask(gateway.url, FILE_KEY)).status).toBe(200)
+})
+
 test('a key may have its own limits, which replace `key_limits` and change at once', async () => {
   const limited = await stage.start({ key_limits: { requests: '100/1h' } })
   const made = await limited.command('keys', 'create', 'limited', '--limit', 'requests:2/1h', 'in_flight:4')
