@@ -49,7 +49,7 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   const limited = snapshot.hasLimits() ? limit(route, input, key, choice.model, exchange, snapshot) : undefined
   const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
-  const funded = snapshot.hasBudgets() ? fund(route, input, key, choice, exchange, snapshot) : { choice }
+  const funded = snapshot.hasBudgets() || snapshot.store ? fund(route, input, key, choice, exchange, snapshot) : { choice }
   const { choice: chosen, hold } = funded instanceof Promise ? await funded : funded
   const request = { route, input, choice: chosen, exchange, snapshot, lease, hold }
   const { bindings, model } = chosen

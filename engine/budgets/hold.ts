@@ -3,10 +3,10 @@
 
 import { now } from '../core/deadlines.js'
 import type { Held, LogEntry } from '../core/exchange.js'
-import { hasRare, markRare } from '../core/meters.js'
 import type { Usage } from '../plan.js'
 import type { Account, Denial } from './account.js'
 import type { Budget } from './budgets.js'
+import { estimated, isUnreported } from './estimate.js'
 import { TokenCounter } from './token-counter.js'
 
 /** What is known of an exchange before it is sent. Tokens; `most` is the longest possible answer. */
@@ -93,17 +93,13 @@ export class Hold implements Held {
   }
 
   /** The usage, reported by the provider or estimated from what was seen. */
-  usage({ usage, isPartial, status }: LogEntry): Usage | undefined {
-    const { input, partial } = this.terms
-    if (usage !== undefined && !isPartial) return usage
-    // A failure before the answer began costs nothing, except that a client which went away may have cost something.
-    if (partial === 'none' || (usage === undefined && status >= 400 && status !== GONE)) return usage
+  usage(log: LogEntry): Usage | undefined {
+    const { input, partial, step } = this.terms
+    const { usage, status } = log
+    if (partial === 'none' || !isUnreported(log)) return usage
     // A whole answer is not watched: it may have used everything that was reserved.
-    const isWhole = this.terms.step === undefined && status >= 200 && status < 400
-    const output = partial === 'seen' && !isWhole ? this.seen : this.output
-    const seen = { ...usage, input: usage?.input ?? input, output: Math.max(usage?.output ?? 0, output) }
-    if (usage !== undefined && hasRare(usage)) markRare(seen)
-    return seen
+    const isWhole = step === undefined && status >= 200 && status < 400
+    return estimated(usage, input, partial === 'seen' && !isWhole ? this.seen : this.output)
   }
 
   /** Reserves what the exchange needs to begin; a promise if it has to ask for more. */
@@ -276,5 +272,3 @@ export class Hold implements Held {
     for (const { account, taken } of this.entries) account.settle(taken, charge ?? 0)
   }
 }
-
-const GONE = 499

@@ -76,12 +76,14 @@ export interface Labels {
   tags?: readonly string[]
 }
 
-/** The money that an exchange holds of its budgets. */
+/** The use of an exchange as its budgets, or the ledger, have to know it. */
 export interface Held {
-  /** The accounts that it is charged to, in the ledger's form. */
-  readonly purse: string
+  /** The accounts that it is charged to, in the ledger's form; undefined: none. */
+  readonly purse: string | undefined
   /** The usage, reported or estimated. */
   usage(log: LogEntry): Usage | undefined
+  /** Counts the events of a stream as they arrive: a block of whole events. */
+  note(block: Buffer): void
 }
 
 /** A call of an upstream, for the log. */
@@ -154,7 +156,7 @@ export interface LogEntry {
   price?: Cost | undefined
   /** Headers that report budgets. */
   told?: Readonly<Record<string, string>>
-  /** Undefined if the exchange has no budget. */
+  /** Undefined if nothing counts on an estimate of the usage. */
   held?: Held
   /** The factor from cost to charge; undefined: 1. */
   times?: number

@@ -2,6 +2,7 @@
 // actual cost is settled when the exchange has ended.
 
 import type { Budget } from '../budgets/budgets.js'
+import { Estimate } from '../budgets/estimate.js'
 import { Hold, type Shortage, type Terms } from '../budgets/hold.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
@@ -24,8 +25,8 @@ const OTHER = 'x-sluice-model'
 const SOON = 3_600_000
 
 /**
- * Reserves money for an exchange. Throws, or rejects with, `billing` if a budget is spent, `rate_limit` if other exchanges
- * hold its rest, and `unavailable` if its balance is unknown.
+ * Reserves money for an exchange, if it has a budget. Throws, or rejects with, `billing` if a budget is spent, `rate_limit`
+ * if other exchanges hold its rest, and `unavailable` if its balance is unknown.
  */
 export function fund(
   route: Route,
@@ -41,7 +42,11 @@ export function fund(
   if (model === undefined || route.estimate) return { choice }
   const budgets = budgetsOf(key, model, exchange, snapshot)
   const isUpstreams = rules.hasUpstreams && choice.bindings.some(({ target }) => target.budgets.length > 0)
-  if (budgets.length === 0 && !isUpstreams) return { choice }
+  if (budgets.length === 0 && !isUpstreams) {
+    const estimate = snapshot.store && estimateOf(route, input, choice, snapshot)
+    if (estimate) exchange.log.held = estimate
+    return { choice }
+  }
   const priced = pricedOnes(route, choice, budgets, exchange, snapshot)
   const hold = holdOf(route, input, priced, budgets, exchange, snapshot)
   exchange.log.held = hold
@@ -175,6 +180,25 @@ const INPUT: Usage = { input: 1 }
 const INPUT_AND_OUTPUT: Usage = { input: 1, output: 1 }
 const WHATEVER: Usage = { input: 1_000_000, output: 1_000_000, cached: 1, cacheWrite: 1, reasoning: 1 }
 
+/** What the ledger estimates of an exchange without a budget; undefined if its dialect does not answer with tokens. */
+function estimateOf(route: Route, input: Input, { bindings }: Choice, snapshot: Snapshot): Estimate | undefined {
+  const { bytesPerToken, partial } = snapshot.budgets
+  if (partial === 'none' || !route.countsTokens || route.asks === undefined || route.relay !== undefined) return undefined
+  return new Estimate(tokensOf(input, contextOf(bindings), bytesPerToken), input.stream)
+}
+
+/** The tokens of a request, from its length. */
+function tokensOf({ bytes }: Input, context: number, bytesPerToken: number): number {
+  return Math.min(context, Math.ceil(bytes.length / bytesPerToken))
+}
+
+/** The largest context among targets; infinite if one of them is unknown. */
+function contextOf(bindings: readonly Binding[]): number {
+  let most = 0
+  for (const { target } of bindings) most = Math.max(most, target.context ?? Number.POSITIVE_INFINITY)
+  return most
+}
+
 function holdOf(
   route: Route,
   input: Input,
@@ -186,15 +210,14 @@ function holdOf(
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
   const { step, whole, bytesPerToken, partial } = snapshot.budgets
   const isStream = input.stream || route.relay !== undefined
-  let [maxOutput, context, isHidden] = [0, 0, false]
+  let [maxOutput, isHidden] = [0, false]
   for (const { target } of bindings) {
     maxOutput = Math.max(maxOutput, target.maxOutput)
-    context = Math.max(context, target.context ?? Number.POSITIVE_INFINITY)
     if (target.traits.hidden_reasoning === true) isHidden = true
   }
   const most = dialect.stream === undefined ? 0 : requestedOutput(route, input, maxOutput)
   const terms: Terms = {
-    input: Math.min(context, Math.ceil(input.bytes.length / bytesPerToken)),
+    input: tokensOf(input, contextOf(bindings), bytesPerToken),
     most,
     // Hidden reasoning does not stream, so it cannot be paid in steps.
     first: isStream && !isHidden ? 0 : Math.min(most, requestedOutput(route, input, whole)),

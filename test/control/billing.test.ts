@@ -1,7 +1,7 @@
 // What a key has used and may spend, in the form that chat clients expect.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until } from './stage.js'
 
 let stage: Stage
 let gateway: Instance
@@ -176,4 +176,26 @@ test('metrics show only the budgets that are configured to be shown', async () =
   expect(held(await until(reserved, all => held(all) === 1))).toBe(1)
   leave.abort()
   expect(await until(reserved, all => all.every(amount => amount === 0))).toEqual([0, 0])
+})
+
+test('a stream that its client leaves costs what was seen of it, also without a budget', async () => {
+  const { body: made } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'leaves' })
+  const leave = new AbortController()
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${made.secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'slow', stream: true, messages: [{ role: 'user', content: 'x' }] }),
+    signal: leave.signal,
+  })
+  const events = (response.body as ReadableStream<Uint8Array>).getReader()
+  for (let count = 0; count < 5; count++) await events.read()
+  leave.abort()
+  type Row = { key: string; input: number | null; output: number | null; cost: number | null; estimated: boolean }
+  const [row] = await until(
+    async () => (await exported<Row>(gateway)).filter(({ key }) => key === 'leaves'),
+    rows => rows.length > 0,
+  )
+  expect(row).toMatchObject({ input: expect.any(Number), output: expect.any(Number), estimated: true })
+  const { input, output, cost } = row as Record<'input' | 'output' | 'cost', number>
+  expect([input > 0, output >= 4 && output < 200, cost / 1e9]).toEqual([true, true, input + 2 * output])
 })

@@ -1,7 +1,6 @@
 // Relays a stream from an upstream to a client: bytes pass in the same dialect, a reducer translates another. All blocks of
 // one read are written at once. A stream without a proven end never looks complete to the client.
 
-import type { Hold } from '../../budgets/hold.js'
 import { type Deadline, now, unwatch, watch } from '../../core/deadlines.js'
 import type { GatewayError } from '../../core/errors.js'
 import type { Exchange, Sink } from '../../core/exchange.js'
@@ -50,7 +49,6 @@ class StreamRelay implements Output, Deadline {
   private readonly recall: Recall | undefined
   private readonly writer: EventWriter
   private readonly keepAlive: string | undefined
-  private readonly hold: Hold | undefined
   private readonly handler: EventHandler
   private readonly blocks: Blocks
 
@@ -60,8 +58,7 @@ class StreamRelay implements Output, Deadline {
     idSealer: IdSealer | undefined,
     private readonly resolve: () => void,
   ) {
-    const { binding, route, exchange, hold } = start.attempt
-    this.hold = hold
+    const { binding, route, exchange } = start.attempt
     const { from, to, mapping } = binding
     this.exchange = exchange
     this.response = start.response
@@ -135,7 +132,7 @@ class StreamRelay implements Output, Deadline {
   private feed(chunk: Buffer): void {
     const block = this.blocks.push(chunk)
     if (block === undefined) return
-    this.hold?.note(block)
+    this.exchange.log.held?.note(block)
     if (!this.isOver) this.handler.block(block)
   }
 
