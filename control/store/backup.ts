@@ -29,17 +29,18 @@ export async function backUp(path: string, file: string): Promise<Copied> {
   if (existsSync(file)) throw new BackupError(`${file} already exists: name another file.`)
   if (!existsSync(dirname(file))) throw new BackupError(`There is no folder ${dirname(file)}.`)
   const part = `${file}.part`
-  rmSync(part, { force: true })
+  removeStore(part)
   const database = new DatabaseSync(path, { readOnly: true })
   try {
     await backup(database, part, { rate: PAGES })
     chmodSync(part, 0o600)
-    const copied = inspect(part)
+    makeSingle(part, part)
+    const copied = inspect(part, part)
     renameSync(part, file)
     return copied
   } finally {
     database.close()
-    rmSync(part, { force: true })
+    removeStore(part)
   }
 }
 
@@ -49,7 +50,6 @@ export async function backUp(path: string, file: string): Promise<Copied> {
  */
 export async function restore(file: string, folder: string, path: string): Promise<Copied & { before: string | undefined }> {
   if (!existsSync(file)) throw new BackupError(`There is no file ${file}.`)
-  const copied = inspect(file)
   let release: () => void
   try {
     release = lockFolder(folder, 0).release
@@ -61,6 +61,8 @@ export async function restore(file: string, folder: string, path: string): Promi
     removeStore(fresh)
     copyFileSync(file, fresh)
     chmodSync(fresh, 0o600)
+    makeSingle(fresh, file)
+    const copied = inspect(fresh, file)
     // It is migrated first, so that a store that cannot be migrated is not put in place.
     const store = await openStore({ at: fresh, mayMigrate: true })
     await store.close()
@@ -71,6 +73,7 @@ export async function restore(file: string, folder: string, path: string): Promi
       renameSync(path, before)
     }
     renameSync(fresh, path)
+    removeStore(fresh)
     return { ...copied, before }
   } catch (error) {
     removeStore(fresh)
@@ -81,16 +84,29 @@ export async function restore(file: string, folder: string, path: string): Promi
   }
 }
 
+/** Takes a copy out of the mode of a store in use, in which even a reader writes files beside it. `name` is for messages. */
+function makeSingle(path: string, name: string): void {
+  const database = new DatabaseSync(path)
+  try {
+    database.exec('pragma journal_mode = delete')
+  } catch {
+    throw new BackupError(`${name} is not a store of Sluice.`)
+  } finally {
+    database.close()
+  }
+}
+
+/** Removes a store with the files beside it, as far as they exist. */
 function removeStore(path: string): void {
   for (const more of ['', '-wal', '-shm', '-journal']) rmSync(path + more, { force: true })
 }
 
-/** Inspects a file. Throws if it is not a store, or is damaged. */
-function inspect(file: string): Copied {
-  const database = new DatabaseSync(file, { readOnly: true })
+/** Inspects a copy. Throws if it is not a store, or is damaged; `name` is for messages. */
+function inspect(path: string, name: string): Copied {
+  const database = new DatabaseSync(path, { readOnly: true })
   try {
     const [check] = database.prepare('pragma quick_check').all() as { quick_check: string }[]
-    if (check?.quick_check !== 'ok') throw new BackupError(`${file} is damaged: ${check?.quick_check}.`)
+    if (check?.quick_check !== 'ok') throw new BackupError(`${name} is damaged: ${check?.quick_check}.`)
     const count = (table: string): number => Number((database.prepare(`select count(*) as n from "${table}"`).get() as { n: number }).n)
     const { size } = database.prepare('select page_count * page_size as size from pragma_page_count, pragma_page_size').get() as {
       size: number
@@ -98,7 +114,7 @@ function inspect(file: string): Copied {
     return { exchanges: count('ledger'), keys: count('key'), audit: count('audit'), size: Number(size) }
   } catch (error) {
     if (error instanceof BackupError) throw error
-    throw new BackupError(`${file} is not a store of Sluice.`)
+    throw new BackupError(`${name} is not a store of Sluice.`)
   } finally {
     database.close()
   }

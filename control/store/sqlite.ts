@@ -2,7 +2,7 @@
 
 import { chmodSync } from 'node:fs'
 import { DatabaseSync, type StatementSyncInstance } from '@photostructure/sqlite'
-import { Kysely, type RawBuilder, type SqliteDatabase, SqliteDialect, type SqliteStatement, sql } from 'kysely'
+import { Kysely, type RawBuilder, SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement, sql } from 'kysely'
 import type { Engine } from './engine.js'
 import type { AccountTable, Tables } from './tables.js'
 
@@ -48,7 +48,22 @@ class Database implements SqliteDatabase {
 
   close(): void {
     this.statements.clear()
+    // SQLite does that when it closes the file, but statements that are not yet collected keep it open until later.
+    this.database.exec('pragma wal_checkpoint(truncate)')
     this.database.close()
+  }
+}
+
+/** Kysely runs migrations in a transaction only if the adapter says that the schema is part of it. */
+class Adapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
+  }
+}
+
+class Dialect extends SqliteDialect {
+  override createAdapter(): SqliteAdapter {
+    return new Adapter()
   }
 }
 
@@ -62,7 +77,7 @@ export function openSqlite(path: string): Engine {
   const prepared = new Database(database)
   return {
     kind: 'sqlite',
-    db: new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) }),
+    db: new Kysely<Tables>({ dialect: new Dialect({ database: prepared }) }),
     // Half the cost of a JSON list. The transaction owns the only connection, so a statement beside Kysely is part of it.
     writeRows: async (_trx, { table, columns, conflict, lists }) => {
       const names = Object.keys(columns)

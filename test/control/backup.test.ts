@@ -1,10 +1,19 @@
 // A copy of a store in use, and its restoration; and the advice for Postgres.
 
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { DatabaseSync } from '@photostructure/sqlite'
+import type { Kysely } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type * as MigrateModule from '../../control/store/migrate.js'
+import type * as SqliteModule from '../../control/store/sqlite.js'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
 import { openStore } from './stores.js'
+
+const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
+const { migratorOf } = (await import(built('control/store/migrate.js'))) as typeof MigrateModule
+const { openSqlite } = (await import(built('control/store/sqlite.js'))) as typeof SqliteModule
 
 let stage: Stage
 let gateway: Instance
@@ -59,6 +68,35 @@ test('a copy that is made under load is complete and can be restored', async () 
   expect((await ask(gateway.url, made.secret)).status).toBe(200)
   expect((await gateway.command('ledger', 'verify')).code).toBe(0)
   expect((await gateway.command('audit', 'verify')).code).toBe(0)
+})
+
+test('a copy of an earlier version is migrated when it is restored', async () => {
+  let own = await stage.start()
+  await own.stop()
+  const copy = join(own.folder, 'older.sqlite')
+  const older = openSqlite(copy)
+  expect((await migratorOf(older).migrateTo('0005-meters')).error).toBeUndefined()
+  const row = { public_id: 'key_old', name: 'old', groups: '["default"]', tags: '[]', state: 'active', version: 1 }
+  await (older.db as unknown as Kysely<Record<string, Record<string, unknown>>>)
+    .insertInto('key')
+    .values({ ...row, created_by: 'x', created_at: 0 })
+    .execute()
+  await older.db.destroy()
+  const back = await own.command('store', 'restore', 'older.sqlite', '--config', 'gateway.yaml')
+  expect([back.code, back.err]).toEqual([0, ''])
+  const files = readdirSync(join(own.folder, 'data')).filter(name => name.startsWith('restored') || /^sluice\.sqlite-/.test(name))
+  expect(files).toEqual([])
+  own = await stage.start({ store: { at: 'sqlite', migrate: 'none' } }, own.folder)
+  const { body } = await own.admin<{ keys: { name: string }[] }>('GET', '/keys')
+  expect(body.keys.map(one => one.name)).toEqual(['old'])
+})
+
+test('a copy is one file', async () => {
+  expect((await command('backup', 'one.sqlite')).code).toBe(0)
+  expect(readdirSync(gateway.folder).filter(name => name.startsWith('one.sqlite'))).toEqual(['one.sqlite'])
+  const database = new DatabaseSync(join(gateway.folder, 'one.sqlite'), { readOnly: true })
+  expect(database.prepare('pragma journal_mode').get()).toEqual({ journal_mode: 'delete' })
+  database.close()
 })
 
 test('a file that is not a store is not restored', async () => {

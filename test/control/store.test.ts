@@ -6,11 +6,19 @@ import { pathToFileURL } from 'node:url'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type * as AccountsModule from '../../control/budgets/accounts.js'
+import type { Engine } from '../../control/store/engine.js'
+import type * as MigrateModule from '../../control/store/migrate.js'
 import type * as NamesModule from '../../control/store/names.js'
+import type * as PostgresModule from '../../control/store/postgres.js'
+import type * as SqliteModule from '../../control/store/sqlite.js'
 import { onEachEngine, openStore } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { spentOf } = (await import(built('control/budgets/accounts.js'))) as typeof AccountsModule
+const { migratorOf, stateOf } = (await import(built('control/store/migrate.js'))) as typeof MigrateModule
+const { openPostgres } = (await import(built('control/store/postgres.js'))) as typeof PostgresModule
+const { openSqlite } = (await import(built('control/store/sqlite.js'))) as typeof SqliteModule
+const engineAt = (at: string): Engine => (at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at))
 const { createNames } = (await import(built('control/store/names.js'))) as typeof NamesModule
 
 onEachEngine((make, kind) => {
@@ -31,6 +39,19 @@ onEachEngine((make, kind) => {
     await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01')`.execute(made.db)
     await made.close()
     await expect(openStore({ at, mayMigrate: true })).rejects.toThrow('newer than this version of Sluice knows (9999-later)')
+  })
+
+  test('a migration that ends in the middle leaves the store as it was, and can be repeated', async () => {
+    const engine = engineAt(await make())
+    expect((await migratorOf(engine).migrateTo('0007-day-team')).error).toBeUndefined()
+    // The second of the tables that the next step makes cannot be made.
+    await sql`create table day_key_new (x integer)`.execute(engine.db)
+    expect((await migratorOf(engine).migrateToLatest()).error).toBeInstanceOf(Error)
+    expect((await stateOf(engine)).done.at(-1)).toBe('0007-day-team')
+    await sql`drop table day_key_new`.execute(engine.db)
+    expect((await migratorOf(engine).migrateToLatest()).error).toBeUndefined()
+    expect((await stateOf(engine)).missing).toEqual([])
+    await engine.db.destroy()
   })
 
   test('a name has one id, whichever process asks first', async () => {
