@@ -147,6 +147,12 @@ addUse(program)
 addCompletion(program)
 addReference(program)
 
+// Who reads no further, such as `head`, wants no more.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT.good)
+  throw error
+})
+
 try {
   await program.parseAsync()
 } catch (error) {

@@ -46,11 +46,15 @@ async function storeFolder(store: unknown): Promise<string> {
 async function optionsOf(where: Where, method: string, path: string): Promise<RequestOptions & { isSecure: boolean }> {
   const whole = `/admin/v1${path}`
   if (where.url === undefined) return { socketPath: join(await folderOf(where.config), ADMIN_SOCKET), method, path: whole, isSecure: false }
-  const token = process.env[TOKEN]
+  const token = process.env[TOKEN]?.trim()
   if (!token) throw new CommandError(`Put the token for ${where.url} into the variable ${TOKEN}.`)
+  if (!/^[!-~]+$/.test(token))
+    throw new CommandError(`The variable ${TOKEN} is no token: it holds blanks, line breaks or other characters.`)
+  if (!URL.canParse(whole, where.url)) throw new CommandError(`${where.url} is no URL: write one such as https://gateway.example.com.`)
   const url = new URL(whole, where.url)
   return {
-    hostname: url.hostname,
+    // A URL has an IPv6 address in brackets, a host has not.
+    hostname: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port,
     method,
     path: url.pathname + url.search,

@@ -1,8 +1,7 @@
 // The commands that call the admin API.
 
-import { readFileSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { type Command, Option } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import type { TokenView } from '../../control/admin/tokens.js'
 import type { AccountView } from '../../control/budgets/accounts.js'
 import type { KeyView } from '../../control/keys/keys.js'
@@ -11,8 +10,10 @@ import { duration } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
 import { table } from '../table.js'
 import { ask, CommandError, open, type Where } from './client.js'
+import { textOf } from './files.js'
 import { readDump, type Source } from './import.js'
 import { type Reconciled, reconcile } from './reconcile.js'
+import { instant, LATEST } from './times.js'
 
 type Options = Where & { json?: boolean }
 
@@ -30,9 +31,10 @@ function timeSpan(text: string): number {
 function moment(text: string): number | null {
   if (text === 'never') return null
   const span = duration(text)
-  if (span !== undefined) return Date.now() + span
-  const time = Date.parse(text)
-  if (Number.isNaN(time)) throw new CommandError(`${text} is not a date: write one such as 2027-01-31, a time such as 30d, or never.`)
+  const time = span === undefined ? instant(text) : Date.now() + span
+  if (time === undefined || time > LATEST)
+    throw new CommandError(`${text} is not a date: write one such as 2027-01-31, a time such as 30d, or never.`)
+  if (time <= Date.now()) throw new CommandError(`${text} is over: write a later time.`)
   return time
 }
 
@@ -196,7 +198,7 @@ function addTeams(program: Command, command: (parent: Command, words: string, de
     console.log(JSON.stringify(await ask<TeamView>(options, 'GET', path(name)), undefined, 2))
   })
   withFields(command(teams, 'set <name>', 'change a team'))
-    .option('--disable', 'disable a team: its keys are refused')
+    .addOption(new Option('--disable', 'disable a team: its keys are refused').conflicts('enable'))
     .option('--enable', 'enable a team again')
     .action(async (name: string, options: TeamOptions) => {
       const state = options.disable ? { state: 'disabled' } : options.enable ? { state: 'active' } : {}
@@ -267,7 +269,7 @@ export function addAdminCommands(program: Command): void {
     console.log(JSON.stringify(key, undefined, 2))
   })
   withFields(command(keys, 'set <name>', 'change a key'))
-    .option('--disable', 'disable a key')
+    .addOption(new Option('--disable', 'disable a key').conflicts('enable'))
     .option('--enable', 'enable a key again')
     .action(async (name: string, options: KeyOptions) => {
       const state = options.disable ? { state: 'disabled' } : options.enable ? { state: 'active' } : {}
@@ -286,14 +288,14 @@ export function addAdminCommands(program: Command): void {
       const key = await ask<KeyView>(options, 'POST', `${path(name)}/revoke`, { now: options.now === true })
       show(options, key, () => `${key.name} is revoked`)
     })
-  command(keys, 'import <source> <file>', 'import keys of litellm, new-api, or your own csv; callers keep their keys').action(
-    async (source: string, file: string, options: Options) => {
-      if (!['litellm', 'new-api', 'csv'].includes(source)) throw new CommandError(`There is no ${source}: use litellm, new-api or csv.`)
-      const imported = readDump(source as Source, readFileSync(file, 'utf8'))
+  command(keys, 'import', 'import keys of litellm, new-api, or your own csv; callers keep their keys')
+    .addArgument(new Argument('<source>', 'whose').choices(['litellm', 'new-api', 'csv']))
+    .argument('<file>', 'the dump, as CSV or JSON')
+    .action(async (source: Source, file: string, options: Options) => {
+      const { keys: imported, notes } = readDump(source, textOf(file))
       const answer = await ask<{ imported: number }>(options, 'POST', '/keys/import', { keys: imported })
-      show(options, answer, () => `${answer.imported} keys`)
-    },
-  )
+      show(options, { ...answer, notes }, () => [`${answer.imported} keys`, ...notes].join('\n'))
+    })
 
   addTeams(program, command)
 

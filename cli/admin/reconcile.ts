@@ -9,6 +9,7 @@ import { NANO } from '../../engine/core/usage.js'
 import { HOME } from '../home.js'
 import { USUAL_CONFIG } from '../usual-config.js'
 import { ask, CommandError, type Where } from './client.js'
+import { textOf } from './files.js'
 
 const DAY = 86_400_000
 const MOST_ROWS = 10_000
@@ -19,6 +20,7 @@ interface Format {
   provider: string
   is: string
   rows: string
+  days: string
   grouped?: string
 }
 
@@ -90,6 +92,8 @@ export async function readExport(files: readonly string[]): Promise<Export> {
     if (rows.length > 0 && rows.every(row => !row.model))
       throw new CommandError(`${file} does not name its models${format.grouped === undefined ? '' : `: ${format.grouped}`}.`)
     found ??= { provider: format.provider, currency: undefined, days: new Map() }
+    const covered = (await jsonata(format.days).evaluate(input)) as ExportRow['time'] | ExportRow['time'][] | undefined
+    for (const time of covered === undefined ? [] : [covered].flat()) dayIn(found, time, file)
     for (const row of rows) add(found, row, file)
   }
   return found as Export
@@ -102,8 +106,7 @@ async function firstOf<One>(list: readonly One[], test: (one: One) => Promise<un
 
 /** The pages of a JSON file, or the lines of a CSV file. */
 function contentOf(file: string): object[] {
-  if (!existsSync(file)) throw new CommandError(`The file ${file} does not exist.`)
-  const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
+  const text = textOf(file).replace(/^\uFEFF/, '')
   try {
     if (!/^\s*[[{]/.test(text)) return parse(text, { columns: true, skip_empty_lines: true, relax_column_count: true })
     const pages = [JSON.parse(text)].flat() as { has_more?: boolean; next_page?: string | null }[]
@@ -116,14 +119,22 @@ function contentOf(file: string): object[] {
   }
 }
 
+/** The day of a time; an export that covers a day has it, with or without rows. */
+function dayIn(to: Export, time: ExportRow['time'], file: string): string {
+  const milliseconds = typeof time === 'number' ? time * 1_000 : Date.parse(time)
+  if (Number.isNaN(milliseconds)) throw new CommandError(`${file} has a row with the date ${time}, which is not valid.`)
+  const day = new Date(milliseconds).toISOString().slice(0, 10)
+  if (!to.days.has(day)) to.days.set(day, new Map())
+  return day
+}
+
 function add(to: Export, row: ExportRow, file: string): void {
-  const time = typeof row.time === 'number' ? row.time * 1_000 : Date.parse(row.time)
-  if (Number.isNaN(time)) throw new CommandError(`${file} has a row with the date ${row.time}, which is not valid.`)
+  const day = dayIn(to, row.time, file)
   const currency = row.currency?.toUpperCase()
   if (currency !== undefined && to.currency !== undefined && currency !== to.currency)
     throw new CommandError(`${file} has ${currency} and ${to.currency}: only one currency can be compared.`)
   to.currency ??= currency
-  addFigures(to.days, new Date(time).toISOString().slice(0, 10), row.model || '(none)', row)
+  addFigures(to.days, day, row.model || '(none)', row)
 }
 
 function addFigures(days: Export['days'], day: string, model: string, more: Figures): void {

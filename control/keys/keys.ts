@@ -8,7 +8,7 @@ import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable, Tables } from '../store/tables.js'
 import { listOf } from './lookup.js'
-import { newKey, newPublicId, sha256Of } from './secret.js'
+import { isPublicId, newKey, newPublicId, sha256Of } from './secret.js'
 
 /** The permissions of a key. Times are milliseconds since 1970; null means no limit. */
 export interface KeyFields {
@@ -76,6 +76,7 @@ export async function createKey(
 }
 
 async function insert(trx: Trx, actor: Actor, given: Partial<KeyFields> & { name: string }, state: KeyTable['state']): Promise<number> {
+  if (isPublicId(given.name)) throw new Problem(422, 'invalid', `${given.name} has the form of an id: choose another name.`, 'name')
   const known = await trx.selectFrom('key').select('id').where('name', '=', given.name).executeTakeFirst()
   if (known) throw new Problem(409, 'key_exists', `There is a key named ${given.name}.`, 'name')
   const { id } = await trx
@@ -157,6 +158,8 @@ async function rowOf(db: Store['db'] | Trx, name: string): Promise<Row> {
     .selectFrom('key')
     .selectAll()
     .where(where => where.or([where('name', '=', name), where('public_id', '=', name)]))
+    // An older row may have the id of another one as its name.
+    .orderBy(order => order.case().when('public_id', '=', name).then(0).else(1).end())
     .executeTakeFirst()
   if (row === undefined) throw new Problem(404, 'key_unknown', `There is no key named ${name}.`)
   return row

@@ -18,6 +18,9 @@ export function newPublicId(prefix: string): string {
   return `${prefix}_${digits(ID_LENGTH)}`
 }
 
+/** Whether a text has the form of a public id. */
+export const isPublicId = (text: string): boolean => new RegExp(`^[a-z]+_[0-9A-Za-z]{${ID_LENGTH}}$`).test(text)
+
 /** A key for callers. It contains the id of its first secret, which may appear in logs. */
 export function newKey(): string {
   const text = KEY_PREFIX + digits(ID_LENGTH) + digits(SECRET_LENGTH)

@@ -4,7 +4,7 @@
 import type { Transaction } from 'kysely'
 import { type Actor, write } from '../audit.js'
 import { type StoredBudget, writtenBudgets } from '../budgets/written.js'
-import { newPublicId } from '../keys/secret.js'
+import { isPublicId, newPublicId } from '../keys/secret.js'
 import { limitsColumn, type WrittenLimits, writtenLimits } from '../limits.js'
 import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'
@@ -40,6 +40,7 @@ const DEFAULTS: Omit<TeamFields, 'name'> = { note: null, limits: null, budgets: 
 /** Creates a team; existing keys that name it belong to it from then on. Throws 409 if the name is taken. */
 export async function createTeam(store: Store, actor: Actor, given: Partial<TeamFields> & { name: string }): Promise<TeamView> {
   return write(store, actor, 'teams.create', async trx => {
+    if (isPublicId(given.name)) throw new Problem(422, 'invalid', `${given.name} has the form of an id: choose another name.`, 'name')
     const known = await trx.selectFrom('team').select('id').where('name', '=', given.name).executeTakeFirst()
     if (known) throw new Problem(409, 'team_exists', `There is a team named ${given.name}.`, 'name')
     const { id } = await trx
@@ -108,6 +109,8 @@ async function rowOf(db: Db, name: string): Promise<Row> {
     .selectFrom('team')
     .selectAll()
     .where(where => where.or([where('name', '=', name), where('public_id', '=', name)]))
+    // An older row may have the id of another one as its name.
+    .orderBy(order => order.case().when('public_id', '=', name).then(0).else(1).end())
     .executeTakeFirst()
   if (row === undefined) throw new Problem(404, 'team_unknown', `There is no team named ${name}.`)
   return row

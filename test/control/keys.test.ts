@@ -27,6 +27,9 @@ test('a wrong request to the admin API is a problem that names its field', async
     ['POST', '/keys', {}, 422, 'The body lacks name.', 'name'],
     ['POST', '/keys', { name: 'x', bogus: 1 }, 422, 'The body may not have bogus.', 'bogus'],
     ['POST', '/keys', { name: 'x', tags: 'much' }, 422, 'In the body, tags must be array.', 'tags'],
+    ['POST', '/keys', { name: 'x', expires_at: 1e300 }, 422, 'In the body, expires_at must be <= 8640000000000000.', 'expires_at'],
+    ['POST', '/keys', { name: 'key_0123456789ab' }, 422, 'key_0123456789ab has the form of an id: choose another name.', 'name'],
+    ['POST', '/teams', { name: 'team_0123456789ab' }, 422, 'team_0123456789ab has the form of an id: choose another name.', 'name'],
     ['GET', '/exchanges?limit=-1', undefined, 422, 'In the query, limit must be >= 1.', 'limit'],
     ['GET', '/exchanges/nothing', undefined, 422, 'In the path, id must match pattern "^[0-9a-f]{32}$".', 'id'],
     ['GET', '/exchanges/%E0%A4%A', undefined, 400, "'/admin/v1/exchanges/%E0%A4%A' is not a valid url component"],
@@ -40,6 +43,31 @@ test('a wrong request to the admin API is a problem that names its field', async
       { type: 'about:blank', status, title, code: status === 404 ? 'not_found' : 'invalid', ...(field !== undefined && { field }) },
     ])
   }
+})
+
+test('a command that cannot be done says why in a sentence', async () => {
+  writeFileSync(join(gateway.folder, 'wrong.json'), '[{')
+  const wrong: [string[], number, RegExp][] = [
+    [['keys', 'import', 'csv', 'nothing.csv'], 1, /^The file nothing\.csv does not exist\.$/],
+    [['keys', 'import', 'csv', '.'], 1, /^The file \. cannot be read: EISDIR\.$/],
+    [['keys', 'import', 'csv', 'wrong.json'], 1, /^The file is no JSON list: .*$/],
+    [['keys', 'import', 'other', 'wrong.json'], 64, /Allowed choices are litellm, new-api, csv/],
+    [['keys', 'create', 'late', '--expires', '2020-01-01'], 1, /^2020-01-01 is over: write a later time\.$/],
+    [['keys', 'create', 'late', '--expires', '2027-02-31'], 1, /^2027-02-31 is not a date: .*$/],
+    [['keys', 'create', 'late', '--expires', '5'], 1, /^5 is not a date: .*$/],
+    [['keys', 'create', 'late', '--expires', '99999999999d'], 1, /is not a date: .*$/],
+    [['keys', 'set', 'late', '--disable', '--enable'], 64, /cannot be used with option/],
+    [['keys', 'list', '--url', 'garbage'], 1, /^garbage is no URL: .*$/],
+    [['ledger', 'reconcile', '.'], 1, /^The file \. cannot be read: EISDIR\.$/],
+  ]
+  process.env.SLUICE_ADMIN_TOKEN = 'slt_token'
+  for (const [words, exit, said] of wrong) {
+    const { code, err } = await gateway.command(...words)
+    expect([words, code, err]).toEqual([words, exit, expect.stringMatching(said)])
+  }
+  process.env.SLUICE_ADMIN_TOKEN = 'two\nlines'
+  expect((await gateway.command('keys', 'list', '--url', gateway.url)).err).toMatch(/^The variable SLUICE_ADMIN_TOKEN is no token: /)
+  delete process.env.SLUICE_ADMIN_TOKEN
 })
 
 describe('a key', () => {

@@ -132,6 +132,14 @@ onEachEngine((make, kind) => {
       expect(await reconcile('console.csv', csv)).toMatchObject({ code: 0, err: '' })
     })
 
+    test('differs from the ledger on a day for which the provider reports nothing', async () => {
+      const json = page([bucket(0, [spent(3, 'gpt-5-nano, input_tokens')]), bucket(1, [])])
+      const { code, out } = await reconcile('empty.json', json)
+      expect([code, out.split('\n')[1]?.replaceAll(/ {2,}/g, ' | ')]).toEqual([1, `${dayOf(1)} | gpt-5-nano | cost | - | 4.000000 USD | -`])
+      const tokens = (amount: string): object => ({ amount, currency: 'USD', cost_type: 'tokens', model: 'claude-haiku-4-5' })
+      expect((await reconcile('empty2.json', page([reported(0, [tokens('300')]), reported(1, [])]))).code).toBe(1)
+    })
+
     test('differs from the ledger: another price, a billed model that is unknown, a known model that is not billed', async () => {
       const json = page([
         bucket(0, [spent(3.3, 'gpt-5-nano, input_tokens'), spent(0.5, 'code interpreter sessions'), spent(0.002, 'rounding')]),

@@ -1,0 +1,14 @@
+// The files that a user names on the command line.
+
+import { readFileSync } from 'node:fs'
+import { CommandError } from './client.js'
+
+/** The text of a file. Throws a `CommandError` if it cannot be read. */
+export function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new CommandError(code === 'ENOENT' ? `The file ${file} does not exist.` : `The file ${file} cannot be read: ${code}.`)
+  }
+}

@@ -1,0 +1,116 @@
+// Dumps of other gateways' keys: what becomes of each setting, and what is told of the others.
+
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import type * as ImportModule from '../../cli/admin/import.js'
+
+const built = pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'cli', 'admin', 'import.js')).href
+const { readDump } = (await import(built)) as typeof ImportModule
+
+const HASH = 'a'.repeat(64)
+const litellm = (more: object): ImportModule.Dump => readDump('litellm', JSON.stringify([{ token: HASH, key_alias: 'k', ...more }]))
+const newApi = (more: object): ImportModule.Dump => readDump('new-api', JSON.stringify([{ key: 'x'.repeat(48), name: 'k', ...more }]))
+
+describe('a time', () => {
+  const at = Date.UTC(2027, 0, 1)
+  test.each([
+    ['2027-01-01', at],
+    ['2027-01-01 00:00:00', at],
+    ['2027-01-01T00:00:00.000Z', at],
+    ['2027-01-01 02:00:00+02', at],
+    ['2026-12-31T19:00:00-05:00', at],
+    ['NULL', null],
+    ['\\N', null],
+    ['', null],
+  ])("'%s' is read, without a zone as UTC", (expires, time) => {
+    for (const zone of ['UTC', 'Asia/Tokyo', 'America/New_York']) {
+      process.env.TZ = zone
+      expect(litellm({ expires }).keys[0]?.expires_at).toBe(time)
+      expect(readDump('csv', `name,sha256,expires\nk,${HASH},${expires}\n`).keys[0]?.expires_at).toBe(time)
+    }
+    delete process.env.TZ
+  })
+
+  test.each(['31.12.2026', '30d', '1800000000', '2027-02-30', '2027-13-01', '5', 'soon'])("'%s' is an error, and not for ever", expires => {
+    expect(() => litellm({ expires })).toThrow(`Row 1: expires is '${expires}', not a date such as 2027-01-31`)
+    expect(() => readDump('csv', `name,sha256,expires\nk,${HASH},\nl,${HASH},${expires}\n`)).toThrow(`Row 2: expires is '${expires}'`)
+  })
+})
+
+describe('of LiteLLM', () => {
+  test.each([
+    [{ max_budget: 10 }, '10/ever'],
+    [{ max_budget: 10, spend: 2.5 }, '7.5/ever'],
+    [{ max_budget: 10, spend: 12 }, '0/ever'],
+    [{ max_budget: '0.25', budget_duration: '24h' }, '0.25/day'],
+    [{ max_budget: 10, budget_duration: '1h' }, '10/hour'],
+    [{ max_budget: 10, budget_duration: '7d' }, '10/week'],
+    [{ max_budget: 10, budget_duration: '30d' }, '10/month'],
+    [{ max_budget: 10, budget_duration: '1mo' }, '10/month'],
+    // A longer window permits less.
+    [{ max_budget: 10, budget_duration: '5d' }, '10/week'],
+    [{ max_budget: 10, budget_duration: '2mo' }, '10/ever'],
+  ])('the budget %j is %s', (row, limit) => {
+    const { keys, notes } = litellm(row)
+    expect(keys[0]?.budgets).toEqual([{ limit }])
+    expect(notes.length).toBeGreaterThan(0)
+  })
+
+  test('a budget that cannot be read is an error', () => {
+    expect(() => litellm({ max_budget: 'much' })).toThrow("Row 1: max_budget is 'much', not an amount.")
+    expect(() => litellm({ max_budget: 1, budget_duration: 'often' })).toThrow("Row 1: budget_duration is 'often', not a time such as 30d.")
+  })
+
+  test('tags are taken, and what has no counterpart is told', () => {
+    const { keys, notes } = litellm({
+      metadata: { tags: ['a', 'b c'] },
+      models: ['all-team-models'],
+      team_id: 'red',
+      allowed_routes: ['/v1/embeddings'],
+      model_max_budget: { m: 1 },
+      permissions: {},
+    })
+    expect(keys).toMatchObject([{ tags: ['a'], models: null, team: 'red', disabled: true }])
+    expect(notes).toEqual([
+      '1 key: the models of its team are not in this file; it may use all models until `keys set --model`',
+      '1 key: disabled, because allowed_routes has no counterpart; see `keys set --route` and `--enable`',
+      '1 key: model_max_budget is not imported',
+      '1 key: some of its tags are not imported, because they have blanks or commas, or are too many',
+    ])
+  })
+
+  test('a key that has nothing more is imported without a word', () => {
+    expect(
+      litellm({ models: ['m'], team_id: 'red', metadata: {}, allowed_routes: [], spend: 3, config: {}, permissions: {} }).notes,
+    ).toEqual([])
+  })
+})
+
+describe('of new-api', () => {
+  test('a quota is a budget, unless it is unlimited', () => {
+    expect(newApi({ remain_quota: 250_000, unlimited_quota: 0 }).keys[0]?.budgets).toEqual([{ limit: '0.5/ever' }])
+    expect(newApi({ remain_quota: -1, unlimited_quota: false }).keys[0]?.budgets).toEqual([{ limit: '0/ever' }])
+    expect(newApi({ remain_quota: 250_000, unlimited_quota: 1 })).toMatchObject({ keys: [{ budgets: null }], notes: [] })
+    expect(() => newApi({ remain_quota: 'x' })).toThrow("Row 1: remain_quota is 'x', not a number of points.")
+  })
+
+  test('a key is left out only if it was deleted', () => {
+    const text = (deleted: string): string => `key,name,deleted_at\n${'x'.repeat(48)},k,${deleted}\n`
+    for (const deleted of ['', 'NULL', '\\N']) expect(readDump('new-api', text(deleted)).keys).toHaveLength(1)
+    expect(readDump('new-api', text('2026-01-01 00:00:00')).keys).toEqual([])
+  })
+
+  test('an expiry that cannot be read is an error', () => {
+    expect(() => newApi({ expired_time: 'soon' })).toThrow("Row 1: expired_time is 'soon'")
+  })
+})
+
+test('a column that our own format does not have is an error', () => {
+  expect(() => readDump('csv', `name,sha256,group\nk,${HASH},x\n`)).toThrow('There is no column group: did you mean groups?')
+})
+
+test('a file that cannot be read is an error', () => {
+  expect(() => readDump('csv', '[1')).toThrow('The file is no JSON list: ')
+  expect(() => readDump('csv', 'a,b\n"x')).toThrow('The file is no CSV with a header: ')
+})
