@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ExchangeRecord } from '../../control/ledger/record.js'
 import type * as RowsModule from '../../control/ledger/rows.js'
 import type * as WriteModule from '../../control/ledger/write.js'
+import { MAIN, run } from '../command.js'
 import { createStage, type Instance, type Stage } from './stage.js'
 import { onEachEngine, openStore } from './stores.js'
 
@@ -54,6 +55,7 @@ const LEDGER = [
   exchange(1, 'claude/claude-haiku-4-5', 5e9),
   // Of no concern to either.
   exchange(0, 'elsewhere/gpt-5-nano', 7e9),
+  ...Array.from({ length: 1_000 }, () => exchange(0, 'up/gpt-5-nano', 7e9)),
 ]
 
 const bucket = (day: number, results: object[]): object => ({
@@ -97,6 +99,14 @@ onEachEngine((make, kind) => {
     writeFileSync(join(gateway.folder, name), text)
     return gateway.command('ledger', 'reconcile', name, ...words)
   }
+
+  test('who reads only the beginning of an export gets no error', async () => {
+    const words = '"$0" "$1" ledger export | head -c 4; echo ":${PIPESTATUS[0]}"'
+    expect(await run('bash', ['-c', words, process.execPath, MAIN], gateway.folder)).toMatchObject({
+      out: expect.stringMatching(/:0\n$/),
+      err: '',
+    })
+  })
 
   describe('the export of a provider', () => {
     test('agrees with the ledger: costs of OpenAI as JSON and CSV, with dated names and line items of one model added up', async () => {
