@@ -125,6 +125,8 @@ export interface ErrorFields {
   code: string | null
   param: string | null
   details?: Json
+  /** `context_length`: the request is too long for the model. */
+  reason?: 'context_length'
   request_id: string
   /** For an event: the first and the last event that the client got before. */
   first?: Json

@@ -19,6 +19,7 @@ export const FACTS: ReadonlyMap<string, Global> = new Map(
     param: { bits: STR | NULL },
     details: { bits: ANY & ~FUN },
     request_id: { bits: STR },
+    reason: { bits: STR | UNDEF },
   } satisfies Record<string, Shape>).map(([name, shape]) => [name, { code: js`facts${access(name)}`, shape }]),
 )
 

@@ -85,6 +85,8 @@ function fieldsOf(dialect: Dialect, error: GatewayError, id: string): ErrorField
     code: error.more.code === undefined ? word.code : error.more.code,
     param: error.more.param ?? null,
     ...(error.more.details !== undefined && { details: error.more.details }),
+    // A provider of the client's dialect has a type, and has said it in its own words.
+    ...(error.more.isTooLong && error.more.type === undefined && { reason: 'context_length' as const }),
     request_id: id,
   }
 }

@@ -125,3 +125,29 @@ test('a target that was too small is not ejected', async () => {
   }
   expect(upstreams.map(({ requests }) => requests.length)).toEqual([3, 3])
 })
+
+/** How a client of a dialect knows that its request was too long for the model. */
+const SIGNS: Readonly<Record<string, object>> = {
+  chat: { error: { code: 'context_length_exceeded' } },
+  responses: { error: { code: 'context_length_exceeded' } },
+  messages: { error: { message: expect.stringContaining('prompt is too long') } },
+}
+
+describe.each(Object.keys(SIGNS) as (keyof typeof dialects)[])('a client of %s', client => {
+  test.each(Object.keys(refusals) as (keyof typeof dialects)[])('knows what is too long for a provider of %s', async provider => {
+    const { url } = closing(await startUpstream(socket => json(socket, 400, tooLong(provider))))
+    const gateway = closing(
+      await startGateway({
+        upstreams: { up: { provider: dialects[provider].provider, base: url, secret: 'none' } },
+        models: { m: { targets: [{ upstream: 'up' }] } },
+      }),
+    )
+    const { path, headers, body } = dialects[client]
+    const response = await fetch(gateway.url + path(false), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body(false)),
+    })
+    expect([response.status, await response.json()]).toMatchObject([400, SIGNS[client]])
+  })
+})
