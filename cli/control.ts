@@ -9,6 +9,7 @@ import type { Logger } from 'pino'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type Reloads, type ToControlProcess } from '../control/settings.js'
 import type { Settings } from './config/config.js'
 import { HOME } from './home.js'
+import { RUN } from './run-id.js'
 
 const MAIN = fileURLToPath(new URL('../control/main.js', import.meta.url))
 /** Milliseconds before it is restarted, and until it is killed. */
@@ -37,7 +38,17 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
     // V8 flags of the server do not apply: this process holds little memory.
     const mine = fork(MAIN, { execArgv: [] })
     child = mine
-    const sent: ControlSettings = { ...rest, stale: keyCache.stale, config: hash, version, home: HOME, restarts, reloads }
+    const sent: ControlSettings = {
+      ...rest,
+      stale: keyCache.stale,
+      run: RUN,
+      mayWait: onRefused === undefined,
+      config: hash,
+      version,
+      home: HOME,
+      restarts,
+      reloads,
+    }
     mine.send(sent, () => undefined)
     mine.on('message', (message: FromControlProcess) => {
       if (!('refused' in message)) return

@@ -16,6 +16,7 @@ import type { Settings } from './config/config.js'
 import { logWarnings } from './models/warnings.js'
 import { importFacts } from './plan.js'
 import { type Good, prepareFrom } from './prepare.js'
+import { RUN } from './run-id.js'
 import { openState, type State } from './state/state.js'
 
 export interface Gateway {
@@ -76,6 +77,7 @@ export async function run(options: Options): Promise<Gateway> {
     store &&
     new ControlClient({
       socket: join(store.folder, CONTROL_SOCKET),
+      run: RUN,
       config: hash,
       live: server.live,
       condition: () => ({

@@ -11,6 +11,7 @@ import { type Control, startControl } from './control.js'
 import { freePort } from './ports.js'
 import type { Good } from './prepare.js'
 import { reloadOnChange } from './reload.js'
+import { RUN, RUN_VARIABLE } from './run-id.js'
 import type { FromSupervisor, ToSupervisor } from './state/state.js'
 import { WorkerLimits } from './state/workers.js'
 import type { Watch } from './watch.js'
@@ -46,7 +47,7 @@ export async function supervise(config: string, first: Good, workers: number, lo
   let hasty = 0
   let failures = 0
   // Every worker has to open what another has sealed.
-  const env = { ...process.env, SLUICE_SEAL: process.env.SLUICE_SEAL || randomBytes(32).toString('hex') }
+  const env = { ...process.env, SLUICE_SEAL: process.env.SLUICE_SEAL || randomBytes(32).toString('hex'), [RUN_VARIABLE]: RUN }
 
   const begin = (): void => {
     if (isStopping) return

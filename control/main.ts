@@ -3,6 +3,7 @@
 
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
+import { isTaken } from './lock.js'
 import { createLog } from './log.js'
 import { type ControlProcess, runControl } from './process.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type ToControlProcess } from './settings.js'
@@ -24,7 +25,9 @@ async function main(): Promise<void> {
   const message = await Promise.race([once(process, 'message'), ended])
   if (message === undefined) process.exit(0)
   const [settings] = message as [ControlSettings]
-  let control: ControlProcess
+  let control: ControlProcess | undefined
+  // It may wait for the folder when its supervisor ends.
+  void ended.then(() => control ?? process.exit(0))
   try {
     control = await runControl(settings, log)
   } catch (error) {
@@ -72,7 +75,7 @@ function supervisorEnded(): Promise<undefined> {
 
 function refusal(error: unknown, settings: ControlSettings): string {
   const text = error instanceof Error ? error.message : String(error)
-  if (/locked|busy/i.test(text)) return `Another instance uses the folder ${settings.folder}: give each its own (store: { folder: … }).`
+  if (isTaken(error)) return `Another instance uses the folder ${settings.folder}: give each its own (store: { folder: … }).`
   return text
 }
 

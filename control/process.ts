@@ -15,7 +15,7 @@ import { LastUsed } from './keys/last-used.js'
 import { createLookup } from './keys/lookup.js'
 import { Ingest } from './ledger/ingest.js'
 import { recordedPrice } from './ledger/price.js'
-import { lockFolder } from './lock.js'
+import { lockWhenFree } from './lock.js'
 import { createMetrics, type Metrics } from './metrics.js'
 import { createAnswerers } from './questions.js'
 import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, KEPT_KEY_FILE, SPOOL_FILE } from './settings.js'
@@ -37,7 +37,7 @@ export interface ControlProcess {
 
 /** Runs until closed. Rejects if another instance has the folder, or if the store's schema does not fit this version. */
 export async function runControl(settings: ControlSettings, log: Logger): Promise<ControlProcess> {
-  const lock = lockFolder(settings.folder)
+  const lock = await lockWhenFree(settings.folder, settings.mayWait, log)
   const spool = openSpool(join(settings.folder, SPOOL_FILE))
   const lastUsed = new LastUsed()
   // What exists once the store has been opened.
@@ -55,6 +55,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
   const treasury = new Treasury({ keeper, instance: () => instance, recall: (account, except) => workers.recall(account, except) })
   const workers: Workers = new Workers({
     path: join(settings.folder, CONTROL_SOCKET),
+    run: settings.run,
     ingest,
     changes: () => changes,
     lookUp: createLookup({ keeper, spool, stale: settings.stale, seq: () => changes?.seq ?? 0 }),

@@ -26,6 +26,10 @@ export interface ControlSettings {
    * them, newest first.
    */
   kept: { for: number; size: number; seal?: readonly string[] }
+  /** The run of the gateway that this process belongs to. */
+  run: string
+  /** Whether the start waits for as long as another instance has the folder; else it is refused after 10 seconds. */
+  mayWait: boolean
   /** A short hash of the configuration. */
   config: string
   version: string

@@ -29,6 +29,8 @@ export interface Worker {
 
 export interface WorkersOptions {
   path: string
+  /** The run of the gateway whose workers are served. */
+  run: string
   ingest: Ingest
   /** Undefined until the store has been opened. */
   changes(): Changes | undefined
@@ -105,10 +107,16 @@ export class Workers {
 
   private onMessage(worker: Worker, message: FromWorker): void {
     const { ingest, log } = this.options
+    // What a refused worker sent before it noticed.
+    if (message.type !== 'hello' && worker.id === '') return
     switch (message.type) {
       case 'hello':
         if (message.width !== WIDTH) {
           log.error({ pid: message.pid }, 'a worker has another version, so it is not served')
+          worker.socket.destroy()
+          return
+        }
+        if (message.run !== this.options.run) {
           worker.socket.destroy()
           return
         }

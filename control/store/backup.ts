@@ -52,7 +52,7 @@ export async function restore(file: string, folder: string, path: string): Promi
   if (!existsSync(file)) throw new BackupError(`There is no file ${file}.`)
   let release: () => void
   try {
-    release = lockFolder(folder, 0).release
+    release = lockFolder(folder).release
   } catch {
     throw new BackupError(`A gateway uses the folder ${folder}: end it first.`)
   }

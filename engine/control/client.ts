@@ -20,6 +20,8 @@ import { WIDTH } from './records.js'
 
 export interface ControlOptions extends KeyCacheOptions {
   socket: string
+  /** The run of the gateway that this process belongs to: the control process of another one does not serve it. */
+  run: string
   /** A short hash of the configuration. */
   config: string
   /** Exchanges under way. */
@@ -201,7 +203,8 @@ export class ControlClient implements Store, Treasury {
     socket.on('connect', () => {
       this.isConnected = true
       const { worker, seq } = this
-      this.send({ type: 'hello', worker, pid: process.pid, width: WIDTH, names: this.outbox.allNames(), seq, config: this.options.config })
+      const { run, config } = this.options
+      this.send({ type: 'hello', worker, pid: process.pid, width: WIDTH, names: this.outbox.allNames(), seq, run, config })
       this.open.clear()
       this.outbox.resend()
       this.lookups.resend()
