@@ -89,6 +89,13 @@ function build(options: AdminOptions, who: Authenticate): FastifyInstance {
   const [texts, bodies] = [true, false].map(coerceTypes => new Ajv2020({ coerceTypes, useDefaults: true, allErrors: true, strict: false }))
   app.setValidatorCompiler(({ schema, httpPart }) => atFirstUse((httpPart === 'body' ? bodies : texts) as Ajv2020, schema as object))
   app.setErrorHandler((error: FastifyError | Problem, request, reply) => answerError(error, request, reply, log))
+  app.addHook('preValidation', async ({ params, query, body }) => {
+    for (const [place, said] of Object.entries({ path: params, query, body })) {
+      const field = memberWithNull(said)
+      if (field !== undefined)
+        throw new Problem(422, 'invalid', `In the ${place}, ${field} has the character U+0000, which no store holds.`, field)
+    }
+  })
   app.setNotFoundHandler((_request, reply) =>
     sendProblem(reply, new Problem(404, 'not_found', 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.')),
   )
@@ -161,4 +168,14 @@ function atFirstUse(ajv: Ajv2020, schema: object): Validator {
     { errors: null },
   )
   return validate
+}
+
+/** The first member of an object that has a null character, at any depth. */
+function memberWithNull(object: unknown): string | undefined {
+  return Object.entries(object ?? {}).find(([name, value]) => name.includes('\0') || hasNull(value))?.[0]
+}
+
+function hasNull(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\0')
+  return typeof value === 'object' && value !== null && memberWithNull(value) !== undefined
 }
