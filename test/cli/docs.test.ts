@@ -102,7 +102,7 @@ describe('pages with steps', () => {
             await shell.run(
               here(text)
                 .replaceAll('sluice simulate', `sluice simulate --listen 127.0.0.1:${ports[8090]}`)
-                .replaceAll(/^sluice init( .*)?$/gm, `$& && sed -i 's/8080/${ports[8080]}/; s/8090/${ports[8090]}/' gateway.yaml`),
+                .replaceAll(/^sluice init( .*)?$/gm, `$& && sed -i 's/:8080/:${ports[8080]}/; s/:8090/:${ports[8090]}/' gateway.yaml`),
             )
         }
       }
