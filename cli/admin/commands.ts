@@ -18,6 +18,8 @@ import { instant, LATEST } from './times.js'
 type Options = Where & { json?: boolean }
 
 const DAY = 86_400_000
+/** The most rows that the admin API sums up at once. */
+const MOST_USAGE = 10_000
 
 /** `90m`, `24h`, `7d` in milliseconds; `0` is 0. */
 function timeSpan(text: string): number {
@@ -86,7 +88,7 @@ function reconciledText({ provider, upstreams, currency, days, skipped, compared
 
 const keyRow = (key: KeyView): Record<string, unknown> => ({
   name: key.name,
-  state: key.state,
+  state: key.state === 'active' && key.expires_at !== null && key.expires_at <= Date.now() ? 'expired' : key.state,
   team: key.team,
   groups: key.groups,
   models: key.models,
@@ -337,8 +339,10 @@ export function addAdminCommands(program: Command): void {
       const found = await ask<{ currency: string; rows: Record<string, number | string | null>[] }>(
         options,
         'GET',
-        `/usage${query({ by, from: since(options.since), key, model })}`,
+        `/usage${query({ by, from: since(options.since), key, model, limit: MOST_USAGE })}`,
       )
+      if (found.rows.length === MOST_USAGE)
+        console.error(`Only the first ${MOST_USAGE} rows: name a shorter time, or one key or model, for the others.`)
       const money = (row: Record<string, number | string | null>, name: string): string => {
         const counted = (row.input as number) > 0 || (row.output as number) > 0
         return row.unpriced === row.n && counted

@@ -49,6 +49,11 @@ test('a wrong request to the admin API is a problem that names its field', async
   }
 })
 
+test('a key whose time is over is listed as expired', async () => {
+  await make('over', { expires_at: 1_000 })
+  expect((await gateway.command('keys', 'list')).out).toMatch(/^over +expired /m)
+})
+
 test('a command that cannot be done says why in a sentence', async () => {
   writeFileSync(join(gateway.folder, 'wrong.json'), '[{')
   const wrong: [string[], number, RegExp][] = [
