@@ -143,6 +143,8 @@ export interface ErrorRead {
   details?: unknown
   /** `context_length`: the request is too long for the model. */
   reason?: unknown
+  /** Seconds after which to try again, if the provider says so in the body. */
+  retry_after?: unknown
 }
 
 export interface ErrorFormat {

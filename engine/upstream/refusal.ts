@@ -63,7 +63,7 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
     ...(isSame && { type, param: text(read?.param) }),
     ...(isKept && head && status >= 400 && status < 600 && { status }),
     ...(read?.details !== undefined && isSame && { details: redactValue(read.details, binding.target) }),
-    retryAfter: seconds(head?.header('retry-after')),
+    retryAfter: seconds(head?.header('retry-after')) ?? wholeSeconds(read?.retry_after),
     ...(kind === 'invalid_request' && read?.reason === TOO_LONG && { isTooLong: true }),
     ...(head && !isOurs && { headers: headersOf(head, binding) }),
   })
@@ -97,6 +97,11 @@ export function failureFrom(found: Json, binding: Binding): GatewayError | undef
     ...(typeof code === 'string' && { code: redact(code, binding.target) }),
     ...(typeof param === 'string' && { param: redact(param, binding.target) }),
   })
+}
+
+/** Seconds in a body, rounded up. */
+function wholeSeconds(said: unknown): string | undefined {
+  return typeof said === 'number' && said >= 0 ? String(Math.ceil(said)) : undefined
 }
 
 /** A `retry-after` header, which holds seconds or a date, as whole seconds. */
