@@ -37,5 +37,5 @@ export function defaultContent(plan: PlanFacts, simulator: string): Defaults {
     upstreams[provider.name] = { provider: provider.name, secret: `$${provider.secretEnv}` }
     for (const model of provider.models) models[model] ??= { targets: [{ upstream: provider.name }] }
   }
-  return { content: { keys: [{ name: 'demo', value: key }], upstreams, models, pages: { pricing: ['default'] } }, key }
+  return { content: { keys: [{ name: DEMO_KEY, value: key }], upstreams, models, pages: { pricing: ['default'] } }, key }
 }

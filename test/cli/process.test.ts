@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { below } from '../../tools/proc.mjs'
+import { sluice } from '../command.js'
 import { KEY, startSimulator } from '../harness.js'
 
 const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
@@ -47,6 +48,8 @@ function runWith(
   ...args: string[]
 ): {
   child: ChildProcess
+  /** The folder that it runs in. */
+  cwd: string
   lines: string[]
   errors: () => string
   url: Promise<string>
@@ -76,7 +79,7 @@ function runWith(
   })
   // Who waits for its end only does not ask for it.
   url.catch(() => undefined)
-  return { child, lines, errors: () => errors, url, code }
+  return { child, cwd, lines, errors: () => errors, url, code }
 }
 
 function ask(url: string, model: string, stream = false): Promise<Response> {
@@ -200,6 +203,22 @@ describe('sluice start without a file', () => {
     const gateway = runWith({ ...none, PORT: '0' }, 'start')
     expect(await demoKey(gateway)).toBe('sluice-demo')
     expect((await askWith(await gateway.url, 'sluice-demo')).status).toBe(200)
+  })
+
+  test('has a store, in which a key of any usual name can be made and used', async () => {
+    const gateway = runWith({ ...none, PORT: '0' }, 'start')
+    await demoKey(gateway)
+    await expect.poll(() => gateway.lines.some(line => line.includes('control process is ready'))).toBe(true)
+    const { out } = await sluice(['keys', 'create', 'demo', '--budget', '1/day'], gateway.cwd)
+    const key = /sk-slc_\w+/.exec(out)?.[0] as string
+    const asked = await fetch(`${await gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sim', messages: [{ role: 'user', content: 'x' }] }),
+    })
+    expect(asked.status).toBe(200)
+    const rows = async (): Promise<string> => (await sluice(['usage', '--by', 'key'], gateway.cwd)).out
+    await expect.poll(rows).toMatch(/^demo +1 +0 .* 0\.0000\d+ USD/m)
   })
 
   test('makes a random key if there is a key of a provider, and refuses the demo key', async () => {
