@@ -10,16 +10,14 @@ import { duration } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
 import { table } from '../table.js'
 import { ask, CommandError, open, type Where } from './client.js'
-import { textOf } from './files.js'
+import { readText } from './files.js'
 import { readDump, type Source } from './import.js'
-import { type Reconciled, reconcile } from './reconcile.js'
+import { MOST_ROWS, type Reconciled, reconcile } from './reconcile.js'
 import { instant, LATEST } from './times.js'
 
 type Options = Where & { json?: boolean }
 
 const DAY = 86_400_000
-/** The most rows that the admin API sums up at once. */
-const MOST_USAGE = 10_000
 
 /** `90m`, `24h`, `7d` in milliseconds; `0` is 0. */
 function timeSpan(text: string): number {
@@ -294,7 +292,7 @@ export function addAdminCommands(program: Command): void {
     .addArgument(new Argument('<source>', 'whose').choices(['litellm', 'new-api', 'csv']))
     .argument('<file>', 'the dump, as CSV or JSON')
     .action(async (source: Source, file: string, options: Options) => {
-      const { keys: imported, notes } = readDump(source, textOf(file))
+      const { keys: imported, notes } = readDump(source, readText(file))
       const answer = await ask<{ imported: number }>(options, 'POST', '/keys/import', { keys: imported })
       show(options, { ...answer, notes }, () => [`${answer.imported} keys`, ...notes].join('\n'))
     })
@@ -339,10 +337,10 @@ export function addAdminCommands(program: Command): void {
       const found = await ask<{ currency: string; rows: Record<string, number | string | null>[] }>(
         options,
         'GET',
-        `/usage${query({ by, from: since(options.since), key, model, limit: MOST_USAGE })}`,
+        `/usage${query({ by, from: since(options.since), key, model, limit: MOST_ROWS })}`,
       )
-      if (found.rows.length === MOST_USAGE)
-        console.error(`Only the first ${MOST_USAGE} rows: name a shorter time, or one key or model, for the others.`)
+      if (found.rows.length === MOST_ROWS)
+        console.error(`Only the first ${MOST_ROWS} rows: name a shorter time, or one key or model, for the others.`)
       const money = (row: Record<string, number | string | null>, name: string): string => {
         const counted = (row.input as number) > 0 || (row.output as number) > 0
         return row.unpriced === row.n && counted

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { CommandError } from './client.js'
 
 /** The text of a file. Throws a `CommandError` if it cannot be read. */
-export function textOf(file: string): string {
+export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {

@@ -6,6 +6,7 @@ import { parse } from 'csv-parse/sync'
 import { nearest } from '../../codegen/read/suggest.js'
 import type { ImportedKey, KeyFields } from '../../control/keys/keys.js'
 import type { WrittenLimits } from '../../control/limits.js'
+import type { Every } from '../../engine/budgets/window.js'
 import { jsonOr } from '../json.js'
 import { CommandError } from './client.js'
 import { instant } from './times.js'
@@ -182,8 +183,6 @@ function minuteLimits(requests: unknown, tokens: unknown, inFlight: unknown): Wr
   return Object.keys(limits).length === 0 ? null : limits
 }
 
-type Every = 'hour' | 'day' | 'week' | 'month' | 'ever'
-
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800, mo: 2_592_000 }
 const WINDOWS: readonly [Every, seconds: number][] = [
   ['hour', SECONDS.h as number],
@@ -206,7 +205,7 @@ function litellmBudget(row: Row, report: Report): KeyFields['budgets'] {
   if (count === undefined) throw report.wrong('budget_duration', 'a time such as 30d')
   const seconds = Number(count) * (SECONDS[unit as string] as number)
   // A longer window permits less.
-  const [every, length] = WINDOWS.find(([, most]) => seconds <= most) ?? ['ever' as const, 0]
+  const [every, length] = WINDOWS.find(([, longest]) => seconds <= longest) ?? ['ever' as const, 0]
   if (length !== seconds && period !== '30d' && period !== '1mo') report.note(`its budget for ${period} is one for each ${every} here`)
   report.note('its budget begins anew; what it has spent is not imported')
   return budgetsOf(Number(most), every)

@@ -9,10 +9,11 @@ import { NANO } from '../../engine/core/usage.js'
 import { HOME } from '../home.js'
 import { USUAL_CONFIG } from '../usual-config.js'
 import { ask, CommandError, type Where } from './client.js'
-import { textOf } from './files.js'
+import { readText } from './files.js'
 
 const DAY = 86_400_000
-const MOST_ROWS = 10_000
+/** The most rows that the admin API sums up at once. */
+export const MOST_ROWS = 10_000
 const FORMATS = join(HOME, 'control', 'ledger', 'exports.yaml')
 
 /** A format of exports, from control/ledger/exports.yaml. */
@@ -106,7 +107,7 @@ async function firstOf<One>(list: readonly One[], test: (one: One) => Promise<un
 
 /** The pages of a JSON file, or the lines of a CSV file. */
 function contentOf(file: string): object[] {
-  const text = textOf(file).replace(/^\uFEFF/, '')
+  const text = readText(file).replace(/^\uFEFF/, '')
   try {
     if (!/^\s*[[{]/.test(text)) return parse(text, { columns: true, skip_empty_lines: true, relax_column_count: true })
     const pages = [JSON.parse(text)].flat() as { has_more?: boolean; next_page?: string | null }[]

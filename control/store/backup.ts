@@ -34,7 +34,6 @@ export async function backUp(path: string, file: string): Promise<Copied> {
   try {
     await backup(database, part, { rate: PAGES })
     chmodSync(part, 0o600)
-    makeSingle(part, part)
     const copied = inspect(part, part)
     renameSync(part, file)
     return copied
@@ -61,7 +60,6 @@ export async function restore(file: string, folder: string, path: string): Promi
     removeStore(fresh)
     copyFileSync(file, fresh)
     chmodSync(fresh, 0o600)
-    makeSingle(fresh, file)
     const copied = inspect(fresh, file)
     // It is migrated first, so that a store that cannot be migrated is not put in place.
     const store = await openStore({ at: fresh, mayMigrate: true })
@@ -84,27 +82,19 @@ export async function restore(file: string, folder: string, path: string): Promi
   }
 }
 
-/** Takes a copy out of the mode of a store in use, in which even a reader writes files beside it. `name` is for messages. */
-function makeSingle(path: string, name: string): void {
-  const database = new DatabaseSync(path)
-  try {
-    database.exec('pragma journal_mode = delete')
-  } catch {
-    throw new BackupError(`${name} is not a store of Sluice.`)
-  } finally {
-    database.close()
-  }
-}
-
 /** Removes a store with the files beside it, as far as they exist. */
 function removeStore(path: string): void {
   for (const more of ['', '-wal', '-shm', '-journal']) rmSync(path + more, { force: true })
 }
 
-/** Inspects a copy. Throws if it is not a store, or is damaged; `name` is for messages. */
+/**
+ * Inspects a copy, and takes it out of the mode of a store in use, in which even a reader writes files beside it. Throws if
+ * it is not a store, or is damaged; `name` is for messages.
+ */
 function inspect(path: string, name: string): Copied {
-  const database = new DatabaseSync(path, { readOnly: true })
+  const database = new DatabaseSync(path)
   try {
+    database.exec('pragma journal_mode = delete')
     const [check] = database.prepare('pragma quick_check').all() as { quick_check: string }[]
     if (check?.quick_check !== 'ok') throw new BackupError(`${name} is damaged: ${check?.quick_check}.`)
     const count = (table: string): number => Number((database.prepare(`select count(*) as n from "${table}"`).get() as { n: number }).n)

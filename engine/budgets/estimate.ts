@@ -1,12 +1,9 @@
 // Estimates the usage of an exchange whose provider did not report it: the client went away, or the stream was cut.
 
-import type { Held, LogEntry } from '../core/exchange.js'
+import { GONE, type Held, type LogEntry } from '../core/exchange.js'
 import { hasRare, markRare } from '../core/meters.js'
 import type { Usage } from '../plan.js'
 import { TokenCounter } from './token-counter.js'
-
-/** The status of an exchange whose client went away. */
-const GONE = 499
 
 /** Whether an exchange may have cost more than its usage says. */
 export function isUnreported({ usage, isPartial, status, attempts }: LogEntry): boolean {

@@ -3,6 +3,9 @@
 import type { Cost, Limits, RoutePlan, Usage } from '../plan.js'
 import type { GatewayError } from './errors.js'
 
+/** The status of an exchange whose client went away. */
+export const GONE = 499
+
 export interface Sink {
   /** Writes bytes; returns false if the client is slow and the writer should wait for `onDrain`. */
   write(chunk: Buffer | string): boolean

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError, renderError } from '../core/errors.js'
-import type { Exchange, LogEntry, Receiver, Sink } from '../core/exchange.js'
+import { type Exchange, GONE, type LogEntry, type Receiver, type Sink } from '../core/exchange.js'
 import type { Indexed } from '../core/indexed-set.js'
 import type { Dialect, Limits } from '../plan.js'
 import type { Exposed } from '../snapshot/config.js'
@@ -145,7 +145,7 @@ export class HttpExchange implements Exchange, Indexed {
     if (this.linger) unwatch(this.linger)
     if (this.isDetached) return
     if (!this.log.isOver) {
-      if (this.log.status === 0) this.log.status = 499
+      if (this.log.status === 0) this.log.status = GONE
       this.log.isPartial = true
     }
     for (const run of this.aborts ?? []) run()

@@ -25,7 +25,7 @@ const OTHER = 'x-sluice-model'
 const SOON = 3_600_000
 
 /**
- * Reserves money for an exchange, if it has a budget. Throws, or rejects with, `billing` if a budget is spent, `rate_limit`
+ * Reserves money for an exchange that has a budget, and estimates the usage of another one for the ledger. Throws, or rejects with, `billing` if a budget is spent, `rate_limit`
  * if other exchanges hold its rest, and `unavailable` if its balance is unknown.
  */
 export function fund(

@@ -2,7 +2,7 @@
 
 import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
-import type { Exchange } from '../core/exchange.js'
+import { type Exchange, GONE } from '../core/exchange.js'
 import { memberAt } from '../core/members.js'
 import { durationText, rateLimitHeaders } from '../limits/headers.js'
 import { type Amounts, amountsOf, Lease, type Refusal, take, takeNow } from '../limits/lease.js'
@@ -127,8 +127,6 @@ function usageOf({ log }: Exchange): Usage | undefined {
   // A client that went away may have cost the expected amount.
   return log.status >= 400 && log.status !== GONE ? NONE : undefined
 }
-
-const GONE = 499
 
 function refusalOf({ meter, wait }: Refusal, meters: readonly Meter[], dialect: Dialect): GatewayError {
   const seconds = String(Math.max(1, Math.ceil(wait / 1_000)))

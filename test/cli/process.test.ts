@@ -82,9 +82,9 @@ function runWith(
   return { child, cwd, lines, errors: () => errors, url, code }
 }
 
-function ask(url: string, model: string, stream = false): Promise<Response> {
+function ask(url: string, model: string, stream = false, key = KEY): Promise<Response> {
   const body = JSON.stringify({ model, stream, messages: [{ role: 'user', content: 'x' }] })
-  return fetch(`${url}/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${KEY}` }, body })
+  return fetch(`${url}/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${key}` }, body })
 }
 
 describe('sluice start', () => {
@@ -211,12 +211,7 @@ describe('sluice start without a file', () => {
     await expect.poll(() => gateway.lines.some(line => line.includes('control process is ready'))).toBe(true)
     const { out } = await sluice(['keys', 'create', 'demo', '--budget', '1/day'], gateway.cwd)
     const key = /sk-slc_\w+/.exec(out)?.[0] as string
-    const asked = await fetch(`${await gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'sim', messages: [{ role: 'user', content: 'x' }] }),
-    })
-    expect(asked.status).toBe(200)
+    expect((await ask(await gateway.url, 'sim', false, key)).status).toBe(200)
     const rows = async (): Promise<string> => (await sluice(['usage', '--by', 'key'], gateway.cwd)).out
     await expect.poll(rows).toMatch(/^demo +1 +0 .* 0\.0000\d+ USD/m)
   })

@@ -2,18 +2,11 @@
 
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import type { Kysely } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type * as MigrateModule from '../../control/store/migrate.js'
-import type * as SqliteModule from '../../control/store/sqlite.js'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
-import { openStore } from './stores.js'
-
-const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
-const { migratorOf } = (await import(built('control/store/migrate.js'))) as typeof MigrateModule
-const { openSqlite } = (await import(built('control/store/sqlite.js'))) as typeof SqliteModule
+import { engineAt, migratorOf, openStore } from './stores.js'
 
 let stage: Stage
 let gateway: Instance
@@ -74,7 +67,7 @@ test('a copy of an earlier version is migrated when it is restored', async () =>
   let own = await stage.start()
   await own.stop()
   const copy = join(own.folder, 'older.sqlite')
-  const older = openSqlite(copy)
+  const older = engineAt(copy)
   expect((await migratorOf(older).migrateTo('0005-meters')).error).toBeUndefined()
   const row = { public_id: 'key_old', name: 'old', groups: '["default"]', tags: '[]', state: 'active', version: 1 }
   await (older.db as unknown as Kysely<Record<string, Record<string, unknown>>>)

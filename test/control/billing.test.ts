@@ -163,12 +163,7 @@ test('metrics show only the budgets that are configured to be shown', async () =
   expect(team).toBe(`sluice_budget_remaining{budget="team:red/ever",currency="USD"} ${500_000 - spent}`)
   const { body: made } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'slow', team: 'red' })
   const leave = new AbortController()
-  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${made.secret}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'slow', stream: true, messages: [{ role: 'user', content: 'x' }] }),
-    signal: leave.signal,
-  })
+  const response = await ask(gateway.url, made.secret, 'slow', { stream: true }, {}, leave.signal)
   expect(response.status).toBe(200)
   const reserved = async (): Promise<number[]> => (await series('sluice_budget_reserved')).map(line => Number(line.split(' ').at(-1)))
   // The stream reserves money of the team only; workers report once a second.
@@ -181,12 +176,7 @@ test('metrics show only the budgets that are configured to be shown', async () =
 test('a stream that its client leaves costs what was seen of it, also without a budget', async () => {
   const { body: made } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'leaves' })
   const leave = new AbortController()
-  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${made.secret}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'slow', stream: true, messages: [{ role: 'user', content: 'x' }] }),
-    signal: leave.signal,
-  })
+  const response = await ask(gateway.url, made.secret, 'slow', { stream: true }, {}, leave.signal)
   const events = (response.body as ReadableStream<Uint8Array>).getReader()
   for (let count = 0; count < 5; count++) await events.read()
   leave.abort()

@@ -12,12 +12,8 @@ import type { ExchangeRecord } from '../../control/ledger/record.js'
 import type * as RowsModule from '../../control/ledger/rows.js'
 import type * as WriteModule from '../../control/ledger/write.js'
 import type * as ColumnsModule from '../../control/store/columns.js'
-import type { Engine } from '../../control/store/engine.js'
-import type * as MigrateModule from '../../control/store/migrate.js'
 import type * as PeriodsModule from '../../control/store/periods.js'
-import type * as PostgresModule from '../../control/store/postgres.js'
-import type * as SqliteModule from '../../control/store/sqlite.js'
-import { onEachEngine, openStore, type Store } from './stores.js'
+import { engineAt, migratorOf, onEachEngine, openStore, type Store } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { rowsOf, sumsOf } = (await import(built('control/ledger/rows.js'))) as typeof RowsModule
@@ -27,10 +23,7 @@ const { usage, listExchanges, showExchange, exportRows, verifyLedger } = (await 
 )) as typeof QueriesModule
 const { focusLines } = (await import(built('control/ledger/focus.js'))) as typeof FocusModule
 const { DAY, ROLLUPS, SUMS } = (await import(built('control/store/columns.js'))) as typeof ColumnsModule
-const { migratorOf } = (await import(built('control/store/migrate.js'))) as typeof MigrateModule
 const { createPeriods } = (await import(built('control/store/periods.js'))) as typeof PeriodsModule
-const { openPostgres } = (await import(built('control/store/postgres.js'))) as typeof PostgresModule
-const { openSqlite } = (await import(built('control/store/sqlite.js'))) as typeof SqliteModule
 
 const idAt = (at: number): string => at.toString(16).padStart(12, '0') + randomBytes(10).toString('hex')
 
@@ -345,7 +338,6 @@ onEachEngine(make => {
 
   test('a store of any earlier version is migrated, and keeps its counts', async () => {
     const day = Math.floor(Date.now() / DAY) - 3
-    const engineAt = (at: string): Engine => (at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at))
     const newest = engineAt(await make())
     const steps = (await migratorOf(newest).getMigrations()).map(one => one.name)
     await newest.db.destroy()
@@ -407,7 +399,7 @@ onEachEngine(make => {
 
   test('usage by tags includes what was counted before its rollup existed', async () => {
     const at = await make()
-    const engine = at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at)
+    const engine = engineAt(at)
     expect((await migratorOf(engine).migrateTo('0009-hour-model')).error).toBeUndefined()
     const { db } = engine as unknown as { db: Kysely<Record<string, Record<string, unknown>>> }
     const texts = [

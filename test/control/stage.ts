@@ -177,11 +177,13 @@ export function ask(
   model = 'sim',
   more: Record<string, unknown> = {},
   headers: Record<string, string> = {},
+  signal: AbortSignal | null = null,
 ): Promise<Response> {
   return fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify({ model, messages: [{ role: 'user', content: 'x' }], ...more }),
+    signal,
   })
 }
 

@@ -6,19 +6,11 @@ import { pathToFileURL } from 'node:url'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type * as AccountsModule from '../../control/budgets/accounts.js'
-import type { Engine } from '../../control/store/engine.js'
-import type * as MigrateModule from '../../control/store/migrate.js'
 import type * as NamesModule from '../../control/store/names.js'
-import type * as PostgresModule from '../../control/store/postgres.js'
-import type * as SqliteModule from '../../control/store/sqlite.js'
-import { onEachEngine, openStore } from './stores.js'
+import { engineAt, migratorOf, onEachEngine, openStore, stateOf } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { spentOf } = (await import(built('control/budgets/accounts.js'))) as typeof AccountsModule
-const { migratorOf, stateOf } = (await import(built('control/store/migrate.js'))) as typeof MigrateModule
-const { openPostgres } = (await import(built('control/store/postgres.js'))) as typeof PostgresModule
-const { openSqlite } = (await import(built('control/store/sqlite.js'))) as typeof SqliteModule
-const engineAt = (at: string): Engine => (at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at))
 const { createNames } = (await import(built('control/store/names.js'))) as typeof NamesModule
 
 onEachEngine((make, kind) => {
