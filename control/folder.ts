@@ -31,6 +31,11 @@ export function storeProblem(folder: string, file: string | undefined): string |
   return isDatabase(file) ? undefined : `${file} is not an SQLite database`
 }
 
+/** The error for a file of the folder that cannot be used, as a sentence; `advice` says what to do. */
+export function unusable(path: string, error: unknown, advice: string): Error {
+  return new Error(`The file ${path} cannot be used (${error instanceof Error ? error.message : String(error)}): ${advice}.`)
+}
+
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error)
 
 /** An empty file becomes one. */

@@ -5,7 +5,7 @@ import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import type { Logger } from 'pino'
-import { makeFolder } from './folder.js'
+import { makeFolder, unusable } from './folder.js'
 import { LOCK_FILE } from './settings.js'
 
 /** Milliseconds for the previous process to end, and between attempts. */
@@ -18,8 +18,12 @@ export interface Lock {
   release(): void
 }
 
-/** Whether the reason of a failure is that another process has the folder. */
-export const isTaken = (error: unknown): boolean => error instanceof Error && /locked|busy/i.test(error.message)
+/** Another process has the folder. */
+export class FolderTaken extends Error {
+  constructor(folder: string) {
+    super(`Another instance uses the folder ${folder}: give each its own (store: { folder: … }).`)
+  }
+}
 
 /** Waits until no other process has the folder: for ever if `mayWait`, else 10 seconds, and rejects then. */
 export async function lockWhenFree(folder: string, mayWait: boolean, log: Logger): Promise<Lock> {
@@ -28,17 +32,26 @@ export async function lockWhenFree(folder: string, mayWait: boolean, log: Logger
     try {
       return lockFolder(folder)
     } catch (error) {
-      if (!isTaken(error) || (!mayWait && Date.now() > until)) throw error
+      if (!(error instanceof FolderTaken) || (!mayWait && Date.now() > until)) throw error
       if (!isTold && mayWait) log.warn({ folder }, 'another instance uses the folder: no keys of the store and no ledger until it ends')
     }
     await new Promise(done => setTimeout(done, AGAIN))
   }
 }
 
-/** Throws if another process has the folder. */
+/** Throws `FolderTaken` if another process has the folder, and a sentence if its file cannot be used. */
 export function lockFolder(folder: string): Lock {
   makeFolder(folder)
   const path = join(folder, LOCK_FILE)
+  try {
+    return lockFile(path)
+  } catch (error) {
+    if (error instanceof Error && error.message === 'database is locked') throw new FolderTaken(folder)
+    throw unusable(path, error, 'it holds only the name of the instance, so remove it and start again')
+  }
+}
+
+function lockFile(path: string): Lock {
   const database = new DatabaseSync(path, { timeout: 0 })
   try {
     chmodSync(path, 0o600)

@@ -3,7 +3,6 @@
 
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
-import { isTaken } from './lock.js'
 import { createLog } from './log.js'
 import { type ControlProcess, runControl } from './process.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type ToControlProcess } from './settings.js'
@@ -31,7 +30,7 @@ async function main(): Promise<void> {
   try {
     control = await runControl(settings, log)
   } catch (error) {
-    tell({ refused: refusal(error, settings) })
+    tell({ refused: error instanceof Error ? error.message : String(error) })
     setTimeout(() => process.exit(EXIT_REFUSED), 50)
     return
   }
@@ -71,12 +70,6 @@ function supervisorEnded(): Promise<undefined> {
     process.once('SIGTERM', end)
     process.once('disconnect', end)
   })
-}
-
-function refusal(error: unknown, settings: ControlSettings): string {
-  const text = error instanceof Error ? error.message : String(error)
-  if (isTaken(error)) return `Another instance uses the folder ${settings.folder}: give each its own (store: { folder: … }).`
-  return text
 }
 
 await main()

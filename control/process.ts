@@ -19,7 +19,7 @@ import { lockWhenFree } from './lock.js'
 import { createMetrics, type Metrics } from './metrics.js'
 import { createAnswerers } from './questions.js'
 import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, KEPT_KEY_FILE, SPOOL_FILE } from './settings.js'
-import { openSpool, type Spool } from './spool.js'
+import { moveDamagedAside, openSpool, type Spool } from './spool.js'
 import { Keeper } from './store/keeper.js'
 import { register, startUpkeep, type Upkeep } from './upkeep.js'
 import { Workers } from './workers.js'
@@ -38,7 +38,7 @@ export interface ControlProcess {
 /** Runs until closed. Rejects if another instance has the folder, or if the store's schema does not fit this version. */
 export async function runControl(settings: ControlSettings, log: Logger): Promise<ControlProcess> {
   const lock = await lockWhenFree(settings.folder, settings.mayWait, log)
-  const spool = openSpool(join(settings.folder, SPOOL_FILE))
+  const spool = takeSpool(settings.folder, log)
   const lastUsed = new LastUsed()
   // What exists once the store has been opened.
   let instance = 0
@@ -110,6 +110,13 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     throw error
   }
   return { keeper, workers, adminUrl: admin.url, close }
+}
+
+function takeSpool(folder: string, log: Logger): Spool {
+  const path = join(folder, SPOOL_FILE)
+  const file = moveDamagedAside(path)
+  if (file !== undefined) log.error({ file }, 'the spool was damaged, and is moved aside: records in it that the store lacks have no rows')
+  return openSpool(path)
 }
 
 /** Reports changes in the store to the caches of workers and of the spool. */

@@ -1,9 +1,10 @@
 // The local buffer while the store is unreachable: records that it has not accepted, and the known keys.
 
-import { chmodSync } from 'node:fs'
+import { chmodSync, existsSync, renameSync } from 'node:fs'
 import { deserialize, serialize } from 'node:v8'
 import { DatabaseSync } from '@photostructure/sqlite'
 import type { KeyConfig } from '../engine/snapshot/config.js'
+import { unusable } from './folder.js'
 import type { ExchangeRecord } from './ledger/record.js'
 
 /** Bytes of records: some five million. */
@@ -27,7 +28,47 @@ export interface Spool {
   close(): void
 }
 
+const ADVICE = 'records may wait in it for the store, so let the gateway write it, or move it away and start again'
+
+/** Moves a spool that SQLite cannot read aside, and returns its new path; undefined if it is intact, or does not exist. */
+export function moveDamagedAside(path: string): string | undefined {
+  if (!existsSync(path) || !isDamaged(path)) return undefined
+  const aside = `${path}.broken-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  // Programs that save what can be saved look for the latest writes beside it.
+  for (const more of ['-wal', '-shm', '']) if (existsSync(path + more)) renameSync(path + more, aside + more)
+  return aside
+}
+
+/** Throws a sentence if that cannot be known. */
+function isDamaged(path: string): boolean {
+  try {
+    return check(path) !== 'ok'
+  } catch (error) {
+    if (error instanceof Error && /not a database|malformed/.test(error.message)) return true
+    throw unusable(path, error, ADVICE)
+  }
+}
+
+/** The first fault that SQLite finds, or `ok`. */
+function check(path: string): string {
+  const database = new DatabaseSync(path)
+  try {
+    return (database.prepare('pragma quick_check(1)').get() as { quick_check: string }).quick_check
+  } finally {
+    database.close()
+  }
+}
+
+/** Throws a sentence if the file cannot be used. */
 export function openSpool(path: string): Spool {
+  try {
+    return open(path)
+  } catch (error) {
+    throw unusable(path, error, ADVICE)
+  }
+}
+
+function open(path: string): Spool {
   const database = new DatabaseSync(path)
   chmodSync(path, 0o600)
   database.exec(`

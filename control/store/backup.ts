@@ -3,7 +3,7 @@
 import { chmodSync, copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { backup, DatabaseSync } from '@photostructure/sqlite'
-import { lockFolder } from '../lock.js'
+import { FolderTaken, lockFolder } from '../lock.js'
 import { SchemaError } from './migrate.js'
 import { openStore } from './store.js'
 
@@ -52,7 +52,8 @@ export async function restore(file: string, folder: string, path: string): Promi
   let release: () => void
   try {
     release = lockFolder(folder).release
-  } catch {
+  } catch (error) {
+    if (!(error instanceof FolderTaken)) throw new BackupError(error instanceof Error ? error.message : String(error))
     throw new BackupError(`A gateway uses the folder ${folder}: end it first.`)
   }
   const fresh = join(folder, 'restored.sqlite')
