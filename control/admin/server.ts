@@ -89,7 +89,8 @@ function build(options: AdminOptions, who: Authenticate): FastifyInstance {
   const [texts, bodies] = [true, false].map(coerceTypes => new Ajv2020({ coerceTypes, useDefaults: true, allErrors: true, strict: false }))
   app.setValidatorCompiler(({ schema, httpPart }) => atFirstUse((httpPart === 'body' ? bodies : texts) as Ajv2020, schema as object))
   app.setErrorHandler((error: FastifyError | Problem, request, reply) => answerError(error, request, reply, log))
-  app.addHook('preValidation', async ({ params, query, body }) => {
+  app.addHook('preValidation', async ({ is404, params, query, body }) => {
+    if (is404) return
     for (const [place, said] of Object.entries({ path: params, query, body })) {
       const field = memberWithNull(said)
       if (field !== undefined)

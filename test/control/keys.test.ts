@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sleep } from '../polling.js'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { onPostgres } from './stores.js'
 
 let stage: Stage
 let gateway: Instance
@@ -22,31 +23,45 @@ const make = async (name: string, fields: Record<string, unknown> = {}): Promise
 }
 const messageOf = async (response: Response): Promise<string> => ((await response.json()) as { error: { message: string } }).error.message
 
-test('a wrong request to the admin API is a problem that names its field', async () => {
-  const wrong: [string, string, unknown, number, string, string?][] = [
-    ['POST', '/keys', {}, 422, 'The body lacks name.', 'name'],
-    ['POST', '/keys', { name: 'x', bogus: 1 }, 422, 'The body may not have bogus.', 'bogus'],
-    ['POST', '/keys', { name: 'x', tags: 'much' }, 422, 'In the body, tags must be array.', 'tags'],
-    ['POST', '/keys', { name: 'x', expires_at: 1e300 }, 422, 'In the body, expires_at must be <= 8640000000000000.', 'expires_at'],
-    ['POST', '/keys', { name: 'key_0123456789ab' }, 422, 'key_0123456789ab has the form of an id: choose another name.', 'name'],
-    ['POST', '/teams', { name: 'team_0123456789ab' }, 422, 'team_0123456789ab has the form of an id: choose another name.', 'name'],
-    ['GET', '/keys/%00', undefined, 422, 'In the path, name has the character U+0000, which no store holds.', 'name'],
-    ['GET', '/exchanges?key=%00', undefined, 422, 'In the query, key has the character U+0000, which no store holds.', 'key'],
-    ['POST', '/teams', { name: 'x', note: 'a\0b' }, 422, 'In the body, note has the character U+0000, which no store holds.', 'note'],
-    ['GET', '/audit?before=99999999999999999999', undefined, 422, 'In the query, before must be <= 9007199254740991.', 'before'],
-    ['GET', '/exchanges?limit=-1', undefined, 422, 'In the query, limit must be >= 1.', 'limit'],
-    ['GET', '/exchanges/nothing', undefined, 422, 'In the path, id must match pattern "^[0-9a-f]{32}$".', 'id'],
-    ['GET', '/exchanges/%E0%A4%A', undefined, 400, "'/admin/v1/exchanges/%E0%A4%A' is not a valid url component"],
-    ['GET', '/nothing', undefined, 404, 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'],
-  ]
-  for (const [method, path, sent, status, title, field] of wrong) {
-    const { status: told, body } = await gateway.admin(method, path, sent)
+const WRONG: [string, string, unknown, number, string, string?][] = [
+  ['POST', '/keys', {}, 422, 'The body lacks name.', 'name'],
+  ['POST', '/keys', { name: 'x', bogus: 1 }, 422, 'The body may not have bogus.', 'bogus'],
+  ['POST', '/keys', { name: 'x', tags: 'much' }, 422, 'In the body, tags must be array.', 'tags'],
+  ['POST', '/keys', { name: 'x', expires_at: 1e300 }, 422, 'In the body, expires_at must be <= 8640000000000000.', 'expires_at'],
+  ['POST', '/keys', { name: 'key_0123456789ab' }, 422, 'key_0123456789ab has the form of an id: choose another name.', 'name'],
+  ['POST', '/teams', { name: 'team_0123456789ab' }, 422, 'team_0123456789ab has the form of an id: choose another name.', 'name'],
+  ['GET', '/keys/%00', undefined, 422, 'In the path, name has the character U+0000, which no store holds.', 'name'],
+  ['GET', '/exchanges?key=%00', undefined, 422, 'In the query, key has the character U+0000, which no store holds.', 'key'],
+  ['POST', '/teams', { name: 'x', note: 'a\0b' }, 422, 'In the body, note has the character U+0000, which no store holds.', 'note'],
+  ['GET', '/audit?before=99999999999999999999', undefined, 422, 'In the query, before must be <= 2147483647.', 'before'],
+  ['GET', '/audit?before=2147483648', undefined, 422, 'In the query, before must be <= 2147483647.', 'before'],
+  ['GET', '/nothing/%00', undefined, 404, 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'],
+  ['GET', '/exchanges?limit=-1', undefined, 422, 'In the query, limit must be >= 1.', 'limit'],
+  ['GET', '/exchanges/nothing', undefined, 422, 'In the path, id must match pattern "^[0-9a-f]{32}$".', 'id'],
+  ['GET', '/exchanges/%E0%A4%A', undefined, 400, "'/admin/v1/exchanges/%E0%A4%A' is not a valid url component"],
+  ['GET', '/nothing', undefined, 404, 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'],
+]
+
+async function expectRefusals(asked: Instance): Promise<void> {
+  for (const [method, path, sent, status, title, field] of WRONG) {
+    const { status: told, body } = await asked.admin(method, path, sent)
     expect([path, told, body]).toEqual([
       path,
       status,
       { type: 'about:blank', status, title, code: status === 404 ? 'not_found' : 'invalid', ...(field !== undefined && { field }) },
     ])
   }
+}
+
+test('a wrong request to the admin API is a problem that names its field', () => expectRefusals(gateway))
+
+onPostgres('on Postgres', postgres => {
+  test('a wrong request is the same problem, and the largest numbers are none', async () => {
+    const own = await stage.start({ store: await postgres().database() })
+    await expectRefusals(own)
+    for (const path of ['/audit?before=2147483647', '/exchanges?from=0&to=8640000000000000', '/usage?by=key&from=8640000000000000'])
+      expect([path, (await own.admin('GET', path)).status]).toEqual([path, 200])
+  })
 })
 
 test('a key whose time is over is listed as expired', async () => {
