@@ -1,12 +1,18 @@
 // The store on both engines: schema, names, periods.
 
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type * as AccountsModule from '../../control/budgets/accounts.js'
 import type * as NamesModule from '../../control/store/names.js'
+import { MAIN, sluice } from '../command.js'
+import { until } from '../polling.js'
 import { engineAt, migratorOf, onEachEngine, openStore, stateOf } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
@@ -120,3 +126,67 @@ onEachEngine((make, kind) => {
     await store.close()
   })
 })
+
+const FILE = `listen: 127.0.0.1:0
+keys: [{ name: file, value: key-of-the-file }]
+upstreams: { up: { provider: openai, base: 'http://127.0.0.1:9', secret: none } }
+models: { sim: { targets: [{ upstream: up }] } }
+store: sqlite
+`
+/** Looks in a row that find the store locked: longer than a statement that only makes a table. */
+const LOOKS = 5
+
+test('a `store migrate` that is killed while it copies rows can be repeated', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-m-'))
+  const path = join(folder, 'data', 'sluice.sqlite')
+  mkdirSync(join(folder, 'data'))
+  writeFileSync(join(folder, 'gateway.yaml'), FILE)
+  const engine = engineAt(path)
+  try {
+    expect((await migratorOf(engine).migrateTo('0005-meters')).error).toBeUndefined()
+    await fillLedger(engine, 200_000)
+  } finally {
+    await engine.db.destroy()
+  }
+  try {
+    const child = spawn(process.execPath, [MAIN, 'store', 'migrate', '--config', 'gateway.yaml'], { cwd: folder })
+    const ended = new Promise<NodeJS.Signals | null>(done => child.once('exit', (_code, signal) => done(signal)))
+    let looks = 0
+    await until(() => {
+      looks = isLocked(path) ? looks + 1 : 0
+      return child.exitCode !== null || looks === LOOKS
+    })
+    child.kill('SIGKILL')
+    expect(await ended).toBe('SIGKILL')
+    const left = engineAt(path)
+    expect((await stateOf(left)).done.at(-1)).toBe('0005-meters')
+    await left.db.destroy()
+    const { code, out, err } = await sluice(['store', 'migrate', '--config', 'gateway.yaml'], folder)
+    expect([code, out, err]).toEqual([0, expect.stringMatching(/^Migrated: 0006-teams, /), ''])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+/** Whether somebody writes into a store. */
+function isLocked(path: string): boolean {
+  const database = new DatabaseSync(path, { timeout: 0 })
+  try {
+    database.exec('begin immediate; rollback')
+    return false
+  } catch {
+    return true
+  } finally {
+    database.close()
+  }
+}
+
+/** Rows of as many end users, which have as many rows in a rollup. */
+async function fillLedger({ db }: ReturnType<typeof engineAt>, rows: number): Promise<void> {
+  const { rows: columns } = await sql<{ name: string; type: string; notnull: number }>`pragma table_info(ledger)`.execute(db)
+  const values: Readonly<Record<string, string>> = { id: `printf('%032x', i)`, at: 'i * 60000', end_user: 'i' }
+  const textOf = ({ name, notnull }: (typeof columns)[number]): string => values[name] ?? (notnull ? '1' : 'null')
+  await sql`with recursive n (i) as (select 1 union all select i + 1 from n where i < ${rows})
+    insert into ledger (${sql.join(columns.map(({ name }) => sql.ref(name)))})
+    select ${sql.join(columns.map(column => sql.raw(textOf(column))))} from n`.execute(db)
+}
