@@ -73,11 +73,53 @@ describe('of LiteLLM', () => {
     })
     expect(keys).toMatchObject([{ tags: ['a'], models: null, team: 'red', disabled: true }])
     expect(notes).toEqual([
-      '1 key: the models of its team are not in this file; it may use all models until `keys set --model`',
-      '1 key: disabled, because allowed_routes has no counterpart; see `keys set --route` and `--enable`',
-      '1 key: model_max_budget is not imported',
+      '1 key: disabled, because the models of its team are not in this file; see `keys set --model` and `keys set --enable`',
+      '1 key: disabled, because allowed_routes has no counterpart; see `keys set --enable`',
+      '1 key: disabled, because model_max_budget has no counterpart; see `keys set --enable`',
       '1 key: some of its tags are not imported, because they have blanks or commas, or are too many',
     ])
+  })
+
+  test.each([
+    [{ models: ['all-team-models'] }],
+    [{ models: ['m', 'all-team-models'], team_id: 'red' }],
+    [{ models: [], team_id: 'red' }],
+    [{ allowed_routes: '{info_routes}' }],
+    [{ model_max_budget: '{"m": 1}' }],
+    [{ budget_limits: [{ max_budget: 1, budget_duration: '1d' }] }],
+    [{ budget_id: 'small' }],
+    [{ metadata: { model_rpm_limit: { m: 1 } } }],
+    [{ metadata: '{"model_tpm_limit": {"m": 1}}' }],
+    // There, a limit of 0 permits nothing.
+    [{ rpm_limit: 0 }],
+    [{ tpm_limit: '0' }],
+    [{ max_parallel_requests: 0 }],
+  ])('a key with a restriction that has no counterpart, %j, is imported disabled', row => {
+    const { keys, notes } = litellm(row)
+    expect(keys[0]?.disabled).toBe(true)
+    expect(notes).toEqual([expect.stringMatching(/^1 key: disabled, because .*; see .*`keys set --enable`$/)])
+  })
+
+  test.each([
+    ['blocked', 'perhaps'],
+    ['rpm_limit', 'many'],
+    ['tpm_limit', -1],
+    ['max_parallel_requests', 1.5],
+    ['spend', 'much'],
+    ['metadata', '{"tags": ['],
+  ])('%s of %j is an error', (member, value) => {
+    expect(() => litellm({ max_budget: 1, [member]: value })).toThrow(`Row 1: ${member} is '${value}', not `)
+  })
+
+  test('a limit that is higher than any here is the highest here', () => {
+    const { keys, notes } = litellm({ max_budget: 1e12, tpm_limit: '9223372036854775807', max_parallel_requests: 1e9 })
+    expect(keys[0]).toMatchObject({ budgets: [{ limit: '8999999/ever' }], limits: { tokens: ['999999999999/1m'], in_flight: 1_000_000 } })
+    expect(notes).toContain('1 key: its budget is 8999999, the most that a budget can be')
+  })
+
+  test('metadata without a value has no tags', () => {
+    for (const metadata of [null, 'null', 'NULL', '', '[]'])
+      expect(litellm({ metadata })).toMatchObject({ keys: [{ tags: [] }], notes: [] })
   })
 
   test('a key that has nothing more is imported without a word', () => {
@@ -101,8 +143,31 @@ describe('of new-api', () => {
     expect(readDump('new-api', text('2026-01-01 00:00:00')).keys).toEqual([])
   })
 
-  test('an expiry that cannot be read is an error', () => {
-    expect(() => newApi({ expired_time: 'soon' })).toThrow("Row 1: expired_time is 'soon'")
+  test.each(['soon', '1e30', '1.5', '2027-01-01'])('an expiry of %s is an error', expired_time => {
+    expect(() => newApi({ expired_time })).toThrow(`Row 1: expired_time is '${expired_time}', not a time in seconds or -1`)
+  })
+
+  test('only an expiry of -1, or none, is never', () => {
+    for (const expired_time of [-1, '-1', '', null]) expect(newApi({ expired_time }).keys[0]?.expires_at).toBeNull()
+    for (const expired_time of [0, -2]) expect(newApi({ expired_time }).keys[0]?.expires_at).toBe(0)
+    expect(newApi({ expired_time: '1800000000' }).keys[0]?.expires_at).toBe(1_800_000_000_000)
+  })
+
+  test('a limit of models without models permits none', () => {
+    expect(newApi({ model_limits_enabled: 1, model_limits: '' }).keys[0]?.models).toEqual([])
+    expect(newApi({ model_limits_enabled: true, model_limits: 'a, b' }).keys[0]?.models).toEqual(['a', 'b'])
+    expect(newApi({ model_limits_enabled: 0, model_limits: 'a' }).keys[0]?.models).toBeNull()
+  })
+
+  test('a limit that cannot be read is an error', () => {
+    expect(() => newApi({ model_limits_enabled: 'yes', model_limits: 'a' })).toThrow(
+      "Row 1: model_limits_enabled is 'yes', not true or false",
+    )
+    expect(() => newApi({ unlimited_quota: 0 })).toThrow("Row 1: remain_quota is '', not a number of points")
+  })
+
+  test('a column that is not known is told', () => {
+    expect(newApi({ id: 1, used_quota: 5, some_rule: 'x' }).notes).toEqual(['1 key: some_rule is not imported'])
   })
 })
 
@@ -113,4 +178,12 @@ test('a column that our own format does not have is an error', () => {
 test('a file that cannot be read is an error', () => {
   expect(() => readDump('csv', '[1')).toThrow('The file is no JSON list: ')
   expect(() => readDump('csv', 'a,b\n"x')).toThrow('The file is no CSV with a header: ')
+  expect(() => readDump('csv', '[null]')).toThrow('Row 1 is no object.')
+  expect(() => readDump('litellm', '[["a"]]')).toThrow('Row 1 is no object.')
+  expect(readDump('csv', `\uFEFF[{"name":"k","sha256":"${HASH}"}]`).keys).toHaveLength(1)
+})
+
+test('a row with too few or too many values is an error, because one of them may be a limit', () => {
+  expect(() => readDump('csv', `name,sha256,models,expires\nk,${HASH},m\n`)).toThrow(/^The file is no CSV with a header: .*line 2/)
+  expect(() => readDump('csv', `name,sha256,models\nk,${HASH},m,n\n`)).toThrow(/^The file is no CSV with a header: .*line 2/)
 })
