@@ -76,7 +76,7 @@ export async function createKey(
 }
 
 async function insert(trx: Trx, actor: Actor, given: Partial<KeyFields> & { name: string }, state: KeyTable['state']): Promise<number> {
-  if (isPublicId(given.name)) throw new Problem(422, 'invalid', `${given.name} has the form of an id: choose another name.`, 'name')
+  if (isPublicId(given.name, 'key')) throw new Problem(422, 'invalid', `${given.name} has the form of an id: choose another name.`, 'name')
   const known = await trx.selectFrom('key').select('id').where('name', '=', given.name).executeTakeFirst()
   if (known) throw new Problem(409, 'key_exists', `There is a key named ${given.name}.`, 'name')
   const { id } = await trx

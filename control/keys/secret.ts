@@ -18,8 +18,8 @@ export function newPublicId(prefix: string): string {
   return `${prefix}_${digits(ID_LENGTH)}`
 }
 
-/** Whether a text has the form of a public id. */
-export const isPublicId = (text: string): boolean => new RegExp(`^[a-z]+_[0-9A-Za-z]{${ID_LENGTH}}$`).test(text)
+/** Whether a text has the form of a public id with a prefix: nothing that is found by such an id may have it as its name. */
+export const isPublicId = (text: string, prefix: string): boolean => new RegExp(`^${prefix}_[0-9A-Za-z]{${ID_LENGTH}}$`).test(text)
 
 /** A key for callers. It contains the id of its first secret, which may appear in logs. */
 export function newKey(): string {

@@ -40,7 +40,8 @@ const DEFAULTS: Omit<TeamFields, 'name'> = { note: null, limits: null, budgets: 
 /** Creates a team; existing keys that name it belong to it from then on. Throws 409 if the name is taken. */
 export async function createTeam(store: Store, actor: Actor, given: Partial<TeamFields> & { name: string }): Promise<TeamView> {
   return write(store, actor, 'teams.create', async trx => {
-    if (isPublicId(given.name)) throw new Problem(422, 'invalid', `${given.name} has the form of an id: choose another name.`, 'name')
+    if (isPublicId(given.name, 'team'))
+      throw new Problem(422, 'invalid', `${given.name} has the form of an id: choose another name.`, 'name')
     const known = await trx.selectFrom('team').select('id').where('name', '=', given.name).executeTakeFirst()
     if (known) throw new Problem(409, 'team_exists', `There is a team named ${given.name}.`, 'name')
     const { id } = await trx

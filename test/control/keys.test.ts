@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sleep } from '../polling.js'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
-import { onPostgres } from './stores.js'
+import { onPostgres, openStore } from './stores.js'
 
 let stage: Stage
 let gateway: Instance
@@ -62,6 +62,37 @@ onPostgres('on Postgres', postgres => {
     for (const path of ['/audit?before=2147483647', '/exchanges?from=0&to=8640000000000000', '/usage?by=key&from=8640000000000000'])
       expect([path, (await own.admin('GET', path)).status]).toEqual([path, 200])
   })
+})
+
+test.each([
+  ['keys', 'key'],
+  ['teams', 'team'],
+])('of %s, the id goes before an older name of the same form, in each operation', async (all, prefix) => {
+  const made = async (name: string): Promise<string> => {
+    const { status, body } = await gateway.admin<{ id: string; key?: { id: string } }>('POST', `/${all}`, { name })
+    expect([name, status]).toEqual([name, 201])
+    return body.key?.id ?? body.id
+  }
+  // Only the form of an id of its own kind is refused.
+  await made(`${prefix}s_notification`)
+  const [id, old] = [await made('the-one'), await made('the-old')]
+  // So it could be named before that was refused.
+  const store = await openStore({ at: join(gateway.folder, 'data', 'sluice.sqlite'), mayMigrate: false })
+  const table = prefix as 'key' | 'team'
+  await store.db.updateTable(table).set({ name: id }).where('public_id', '=', old).execute()
+  await store.close()
+  for (const [method, path, body] of [
+    ['GET', '', undefined],
+    ['PATCH', '', { state: 'disabled' }],
+    ...(all === 'keys' ? [['POST', '/revoke', {}] as const] : []),
+  ] as const) {
+    expect((await gateway.admin(method, `/${all}/${id}${path}`, body)).body).toMatchObject({ id, name: 'the-one' })
+    expect((await gateway.admin(method, `/${all}/the-one${path}`, body)).body).toMatchObject({ id, name: 'the-one' })
+  }
+  expect((await gateway.admin('GET', `/${all}/${old}`)).body).toMatchObject({ id: old, name: id, state: 'active' })
+  await gateway.admin('PATCH', `/${all}/${old}`, { state: 'disabled' })
+  const { entries } = (await gateway.admin<{ entries: { operation: string; subject: string }[] }>('GET', '/audit?limit=1')).body
+  expect(entries).toMatchObject([{ operation: `${all}.set`, subject: old, after: { id: old } }])
 })
 
 test('a key whose time is over is listed as expired', async () => {
