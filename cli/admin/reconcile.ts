@@ -172,9 +172,7 @@ export async function reconcile(files: readonly string[], options: ReconcileOpti
   for (const day of days) currency = await addDay(ledger, day, upstreams, options)
   if (exported.currency !== undefined && currency !== exported.currency)
     throw new CommandError(`The export is in ${exported.currency}, and the ledger in ${currency}.`)
-  const figures = FIGURES.filter(figure =>
-    days.some(day => [...(exported.days.get(day)?.values() ?? [])].some(one => one[figure] !== undefined)),
-  )
+  const figures = figuresOf(exported)
   const differences: Difference[] = []
   const totals = { provider: {} as Figures, ledger: {} as Figures }
   let compared = 0
@@ -194,6 +192,12 @@ export async function reconcile(files: readonly string[], options: ReconcileOpti
   }
   const skipped = all.filter(day => !days.includes(day))
   return { provider: exported.provider, upstreams, currency, days, skipped, compared, totals, differences }
+}
+
+/** The figures of an export, also of days that are not compared. One without any row says that nothing was billed. */
+function figuresOf({ days }: Export): Figure[] {
+  const rows = [...days.values()].flatMap(models => [...models.values()])
+  return rows.length === 0 ? ['cost'] : FIGURES.filter(figure => rows.some(row => row[figure] !== undefined))
 }
 
 function isSame(figure: Figure, provider: number, ledger: number, { tolerance, least }: ReconcileOptions): boolean {

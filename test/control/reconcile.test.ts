@@ -150,6 +150,23 @@ onEachEngine((make, kind) => {
       expect((await reconcile('empty2.json', page([reported(0, [tokens('300')]), reported(1, [])]))).code).toBe(1)
     })
 
+    test('differs from the ledger where no compared day has a row', async () => {
+      const start = (day: number): number => (FIRST + day * DAY) / 1000
+      const header = 'start_time,end_time,start_time_iso,end_time_iso,amount_value,amount_currency,quantity,quantity_unit,line_item,project_id'
+      const today = [spent(1, 'gpt-5-nano, input_tokens')]
+      for (const [name, text] of [
+        // The only row is of a day that has not ended.
+        ['today.json', page([bucket(1, []), bucket(3, today)])],
+        ['blank.csv', `${header}\n${start(1)},${start(2)},x,x,,,,,,`],
+        ['no-rows.json', page([bucket(1, [])])],
+        ['no-rows2.json', page([reported(1, [])])],
+        ['pages.json', `[${page([bucket(1, [])])},${page([bucket(0, [spent(3, 'gpt-5-nano, input_tokens')])])}]`],
+      ] as const) {
+        const { code, out, err } = await reconcile(name, text)
+        expect([name, code, err, out]).toEqual([name, 1, '', expect.stringMatching(new RegExp(`^${dayOf(1)} .* cost +- +[45]\\.0`, 'm'))])
+      }
+    })
+
     test('differs from the ledger: another price, a billed model that is unknown, a known model that is not billed', async () => {
       const json = page([
         bucket(0, [spent(3.3, 'gpt-5-nano, input_tokens'), spent(0.5, 'code interpreter sessions'), spent(0.002, 'rounding')]),
