@@ -159,9 +159,9 @@ try {
   if (error instanceof CommanderError) {
     // Commander has already reported the error, or shown the requested help.
     process.exitCode = error.exitCode === 0 ? EXIT.good : EXIT.usage
-  } else if (error instanceof Error && ['CommandError', 'DataError'].includes(error.constructor.name)) {
+  } else if (error instanceof Error && ['CommandError', 'DataError', 'UsageError'].includes(error.constructor.name)) {
     // A message is whole sentences, or a line for each finding.
     console.error(error.message)
-    process.exitCode = EXIT.findings
+    process.exitCode = error.constructor.name === 'UsageError' ? EXIT.usage : EXIT.findings
   } else throw error
 }

@@ -8,6 +8,7 @@ import { load } from 'js-yaml'
 import { ADMIN_SOCKET } from '../../control/settings.js'
 import { filled } from '../config/filled.js'
 import { jsonOr } from '../json.js'
+import { UsageError } from '../output.js'
 import { configOrUsual } from '../usual-config.js'
 
 export interface Where {
@@ -50,8 +51,9 @@ async function optionsOf(where: Where, method: string, path: string): Promise<Re
   if (!token) throw new CommandError(`Put the token for ${where.url} into the variable ${TOKEN}.`)
   if (!/^[!-~]+$/.test(token))
     throw new CommandError(`The variable ${TOKEN} is no token: it holds blanks, line breaks or other characters.`)
-  if (!URL.canParse(whole, where.url)) throw new CommandError(`${where.url} is no URL: write one such as https://gateway.example.com.`)
-  const url = new URL(whole, where.url)
+  const url = URL.canParse(where.url) ? new URL(whole, where.url) : undefined
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol))
+    throw new UsageError(`${where.url} is no URL: write one such as https://gateway.example.com.`)
   return {
     // A URL has an IPv6 address in brackets, a host has not.
     hostname: url.hostname.replace(/^\[|\]$/g, ''),

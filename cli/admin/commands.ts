@@ -8,6 +8,7 @@ import type { KeyView } from '../../control/keys/keys.js'
 import type { TeamView } from '../../control/teams/teams.js'
 import { duration } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
+import { UsageError } from '../output.js'
 import { table } from '../table.js'
 import { ask, CommandError, open, type Where } from './client.js'
 import { readText } from './files.js'
@@ -23,7 +24,7 @@ const DAY = 86_400_000
 function timeSpan(text: string): number {
   if (text === '0') return 0
   const time = duration(text)
-  if (time === undefined) throw new CommandError(`${text} is not a time: write one such as 24h or 7d.`)
+  if (time === undefined || time > Date.now()) throw new UsageError(`${text} is not a time: write one such as 24h or 7d.`)
   return time
 }
 
@@ -33,8 +34,8 @@ function moment(text: string): number | null {
   const span = duration(text)
   const time = span === undefined ? instant(text) : Date.now() + span
   if (time === undefined || time > LATEST)
-    throw new CommandError(`${text} is not a date: write one such as 2027-01-31, a time such as 30d, or never.`)
-  if (time <= Date.now()) throw new CommandError(`${text} is over: write a later time.`)
+    throw new UsageError(`${text || "''"} is not a date: write one such as 2027-01-31, a time such as 30d, or never.`)
+  if (time <= Date.now()) throw new UsageError(`${text} is over: write a later time.`)
   return time
 }
 
@@ -59,7 +60,7 @@ const date = (time: number | null): string | null => (time === null ? null : new
 /** A number of 0 or more. */
 function amount(text: string, option: string): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
-  if (!(value >= 0)) throw new CommandError(`${option} must be a number of 0 or more, not ${text}.`)
+  if (!(value >= 0)) throw new UsageError(`${option} must be a number of 0 or more, not ${text}.`)
   return value
 }
 
@@ -84,9 +85,13 @@ function reconciledText({ provider, upstreams, currency, days, skipped, compared
   return lines.join('\n')
 }
 
+/** The state of a key or a token, which is over when its time is. */
+const stateOf = ({ state, expires_at: end }: Pick<KeyView | TokenView, 'state' | 'expires_at'>): string =>
+  state === 'active' && end !== null && end <= Date.now() ? 'expired' : state
+
 const keyRow = (key: KeyView): Record<string, unknown> => ({
   name: key.name,
-  state: key.state === 'active' && key.expires_at !== null && key.expires_at <= Date.now() ? 'expired' : key.state,
+  state: stateOf(key),
   team: key.team,
   groups: key.groups,
   models: key.models,
@@ -155,7 +160,7 @@ function limitsOf(words: readonly string[]): Record<string, string[] | number> {
   const limits: Record<string, string[] | number> = {}
   for (const word of words) {
     const [kind = '', value = ''] = word.split(':')
-    if (value === '') throw new CommandError(`${word} is not a limit: write one such as requests:60/1m, tokens:100000/1m or in_flight:4.`)
+    if (value === '') throw new UsageError(`${word} is not a limit: write one such as requests:60/1m, tokens:100000/1m or in_flight:4.`)
     if (kind === 'in_flight') limits[kind] = Number(value)
     else limits[kind] = [...((limits[kind] as string[] | undefined) ?? []), value]
   }
@@ -483,7 +488,7 @@ export function addAdminCommands(program: Command): void {
     const { tokens } = await ask<{ tokens: TokenView[] }>(options, 'GET', '/tokens')
     show(options, tokens, () =>
       table(
-        tokens.map(one => ({ ...one, expires: date(one.expires_at) })),
+        tokens.map(one => ({ ...one, state: stateOf(one), expires: date(one.expires_at) })),
         ['name', 'role', 'state', 'expires', 'last4'],
       ),
     )

@@ -95,9 +95,14 @@ test.each([
   expect(entries).toMatchObject([{ operation: `${all}.set`, subject: old, after: { id: old } }])
 })
 
-test('a key whose time is over is listed as expired', async () => {
+test('a key and a token whose time is over are listed as expired', async () => {
   await make('over', { expires_at: 1_000 })
+  await gateway.admin('POST', '/tokens', { name: 'over', role: 'auditor', expires_at: 1_000 })
+  await gateway.admin('POST', '/tokens', { name: 'on', role: 'auditor', expires_at: Date.now() + 86_400_000 })
   expect((await gateway.command('keys', 'list')).out).toMatch(/^over +expired /m)
+  const { out } = await gateway.command('token', 'list')
+  expect(out).toMatch(/^over +auditor +expired /m)
+  expect(out).toMatch(/^on +auditor +active /m)
 })
 
 test('a command that cannot be done says why in a sentence', async () => {
@@ -107,12 +112,20 @@ test('a command that cannot be done says why in a sentence', async () => {
     [['keys', 'import', 'csv', '.'], 1, /^The file \. cannot be read: EISDIR\.$/],
     [['keys', 'import', 'csv', 'wrong.json'], 1, /^The file is no JSON list: .*$/],
     [['keys', 'import', 'other', 'wrong.json'], 64, /Allowed choices are litellm, new-api, csv/],
-    [['keys', 'create', 'late', '--expires', '2020-01-01'], 1, /^2020-01-01 is over: write a later time\.$/],
-    [['keys', 'create', 'late', '--expires', '2027-02-31'], 1, /^2027-02-31 is not a date: .*$/],
-    [['keys', 'create', 'late', '--expires', '5'], 1, /^5 is not a date: .*$/],
-    [['keys', 'create', 'late', '--expires', '99999999999d'], 1, /is not a date: .*$/],
+    [['keys', 'create', 'late', '--expires', '2020-01-01'], 64, /^2020-01-01 is over: write a later time\.$/],
+    [['keys', 'create', 'late', '--expires', '2027-02-31'], 64, /^2027-02-31 is not a date: .*$/],
+    [['keys', 'create', 'late', '--expires', '5'], 64, /^5 is not a date: .*$/],
+    [['keys', 'create', 'late', '--expires', '99999999999d'], 64, /is not a date: .*$/],
+    [['keys', 'create', 'late', '--expires', ''], 64, /^'' is not a date: .*$/],
+    [['keys', 'create', 'late', '--limit', 'requests'], 64, /^requests is not a limit: .*$/],
     [['keys', 'set', 'late', '--disable', '--enable'], 64, /cannot be used with option/],
-    [['keys', 'list', '--url', 'garbage'], 1, /^garbage is no URL: .*$/],
+    [['keys', 'rotate', 'late', '--grace', 'long'], 64, /^long is not a time: .*$/],
+    [['token', 'create', 'late', '--role', 'owner', '--expires', '2020-01-01'], 64, /^2020-01-01 is over: write a later time\.$/],
+    [['usage', '--since', '1'], 64, /^1 is not a time: .*$/],
+    [['usage', '--since', '99999999d'], 64, /^99999999d is not a time: .*$/],
+    [['ledger', 'reconcile', 'wrong.json', '--tolerance', 'much'], 64, /^--tolerance must be a number of 0 or more, not much\.$/],
+    [['keys', 'list', '--url', 'garbage'], 64, /^garbage is no URL: .*$/],
+    [['keys', 'list', '--url', 'ftp://gateway.example.com'], 64, /^ftp:\/\/gateway\.example\.com is no URL: .*$/],
     [['ledger', 'reconcile', '.'], 1, /^The file \. cannot be read: EISDIR\.$/],
   ]
   process.env.SLUICE_ADMIN_TOKEN = 'slt_token'

@@ -152,7 +152,8 @@ onEachEngine((make, kind) => {
 
     test('differs from the ledger where no compared day has a row', async () => {
       const start = (day: number): number => (FIRST + day * DAY) / 1000
-      const header = 'start_time,end_time,start_time_iso,end_time_iso,amount_value,amount_currency,quantity,quantity_unit,line_item,project_id'
+      const header =
+        'start_time,end_time,start_time_iso,end_time_iso,amount_value,amount_currency,quantity,quantity_unit,line_item,project_id'
       const today = [spent(1, 'gpt-5-nano, input_tokens')]
       for (const [name, text] of [
         // The only row is of a day that has not ended.
