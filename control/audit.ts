@@ -79,12 +79,23 @@ function hashOf(entry: Omit<AuditTable, 'hash'>): string {
 export type AuditEntry = Omit<AuditTable, 'before' | 'after'> & { before: unknown; after: unknown }
 
 /** Entries, the newest first, `limit` of them before the number `before`. */
-export async function listAudit({ db }: Store, { before, limit }: { before?: number; limit: number }): Promise<AuditEntry[]> {
-  let select = db.selectFrom('audit').selectAll().orderBy('seq', 'desc').limit(limit)
+export async function listAudit(
+  { db }: Store,
+  { before, limit }: { before?: number; limit: number },
+): Promise<{ entries: AuditEntry[]; next: number | null }> {
+  let select = db
+    .selectFrom('audit')
+    .selectAll()
+    .orderBy('seq', 'desc')
+    .limit(limit + 1)
   if (before !== undefined) select = select.where('seq', '<', before)
   const rows = await select.execute()
+  const page = rows.slice(0, limit)
   const json = (text: string | null): unknown => (text === null ? null : JSON.parse(text))
-  return rows.map(row => ({ ...row, before: json(row.before), after: json(row.after) }))
+  return {
+    entries: page.map(row => ({ ...row, before: json(row.before), after: json(row.after) })),
+    next: rows.length > limit ? (page.at(-1)?.seq ?? null) : null,
+  }
 }
 
 /** The number of entries, and the first one that was changed or whose predecessor is missing. */

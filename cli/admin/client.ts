@@ -90,6 +90,33 @@ export async function ask<Answer>(where: Where, method: string, path: string, bo
   return jsonOr(await textOf(await open(where, method, path, body)), {}) as Answer
 }
 
+/** The values of a query that are given. */
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+export function query(values: Query): string {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined)
+  return given.length === 0
+    ? ''
+    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`
+}
+
+/** All pages of a list: the first one, and the items of all. */
+export async function askAll<Page extends { next: string | null }, Item>(
+  where: Where,
+  path: string,
+  values: Query,
+  itemsOf: (page: Page) => Item[],
+): Promise<{ first: Page; items: Item[] }> {
+  const first = await ask<Page>(where, 'GET', `${path}${query(values)}`)
+  const items = itemsOf(first)
+  for (let { next } = first; next; ) {
+    const page = await ask<Page>(where, 'GET', `${path}${query({ ...values, after: next })}`)
+    items.push(...itemsOf(page))
+    next = page.next
+  }
+  return { first, items }
+}
+
 async function textOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk as Buffer)

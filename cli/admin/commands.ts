@@ -10,11 +10,12 @@ import { duration } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
 import { UsageError } from '../output.js'
 import { table } from '../table.js'
-import { ask, CommandError, open, type Where } from './client.js'
+import { ask, askAll, CommandError, open, query, type Where } from './client.js'
 import { readText } from './files.js'
 import { readDump, type Source } from './import.js'
-import { MOST_ROWS, type Reconciled, reconcile } from './reconcile.js'
+import { type Reconciled, reconcile } from './reconcile.js'
 import { instant, LATEST } from './times.js'
+import { askUsage, type UsageRow } from './usage.js'
 
 type Options = Where & { json?: boolean }
 
@@ -43,13 +44,6 @@ function moment(text: string): number | null {
 function since(text: string): number {
   const from = Date.now() - timeSpan(text)
   return text.endsWith('d') ? Math.floor(from / DAY) * DAY : from
-}
-
-const query = (values: Record<string, string | number | boolean | undefined>): string => {
-  const given = Object.entries(values).filter(([, value]) => value !== undefined)
-  return given.length === 0
-    ? ''
-    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`
 }
 
 const show = (options: Options, value: unknown, text: () => string): void =>
@@ -190,14 +184,8 @@ function addTeams(program: Command, command: (parent: Command, words: string, de
     },
   )
   command(teams, 'list', 'list teams by name').action(async (options: Options) => {
-    const all: TeamView[] = []
-    for (let after: string | undefined; ; ) {
-      const page = await ask<{ teams: TeamView[]; next: string | null }>(options, 'GET', `/teams${query({ after, limit: 200 })}`)
-      all.push(...page.teams)
-      if (page.next === null) break
-      after = page.next
-    }
-    show(options, all, () => table(all.map(teamRow), TEAM_COLUMNS))
+    const { items } = await askAll(options, '/teams', { limit: 200 }, (page: { teams: TeamView[]; next: string | null }) => page.teams)
+    show(options, items, () => table(items.map(teamRow), TEAM_COLUMNS))
   })
   command(teams, 'show <name>', 'one team').action(async (name: string, options: Options) => {
     console.log(JSON.stringify(await ask<TeamView>(options, 'GET', path(name)), undefined, 2))
@@ -222,6 +210,32 @@ interface Filters {
   session?: string
   failed?: boolean
   limit: string
+}
+
+interface BudgetPage {
+  currency: string
+  budgets: AccountView[]
+  next: string | null
+}
+
+/** The most entries of the audit log in a page. */
+const MOST_ENTRIES = 200
+
+interface AuditPage {
+  entries: Record<string, unknown>[]
+  next: number | null
+}
+
+/** The newest entries of the audit log, `most` of them, and whether there are more. */
+async function newestEntries(options: Where, most: number): Promise<{ entries: AuditPage['entries']; isCut: boolean }> {
+  const entries: AuditPage['entries'] = []
+  for (let before: number | undefined; ; ) {
+    const limit = Math.min(MOST_ENTRIES, most - entries.length)
+    const page = await ask<AuditPage>(options, 'GET', `/audit${query({ before, limit })}`)
+    entries.push(...page.entries)
+    before = page.next ?? undefined
+    if (before === undefined || entries.length >= most) return { entries, isCut: before !== undefined }
+  }
 }
 
 interface InstanceView {
@@ -260,14 +274,8 @@ export function addAdminCommands(program: Command): void {
     show(options, made, () => made.secret)
   })
   command(keys, 'list', 'list keys by name').action(async (options: Options) => {
-    const all: KeyView[] = []
-    for (let after: string | undefined; ; ) {
-      const page = await ask<{ keys: KeyView[]; next: string | null }>(options, 'GET', `/keys${query({ after, limit: 200 })}`)
-      all.push(...page.keys)
-      if (page.next === null) break
-      after = page.next
-    }
-    show(options, all, () => table(all.map(keyRow), KEY_COLUMNS))
+    const { items } = await askAll(options, '/keys', { limit: 200 }, (page: { keys: KeyView[]; next: string | null }) => page.keys)
+    show(options, items, () => table(items.map(keyRow), KEY_COLUMNS))
   })
   command(keys, 'show <name>', 'one key').action(async (name: string, options: Options) => {
     const key = await ask<KeyView>(options, 'GET', path(name))
@@ -306,23 +314,17 @@ export function addAdminCommands(program: Command): void {
 
   const budgets = program.command('budgets').description('show budgets')
   command(budgets, 'list', 'list budgets in their current windows').action(async (options: Options) => {
-    const all: AccountView[] = []
-    let currency = ''
-    for (let after: string | undefined; ; ) {
-      const page = await ask<{ currency: string; budgets: AccountView[]; next: string | null }>(
-        options,
-        'GET',
-        `/budgets${query({ after, limit: 1000 })}`,
-      )
-      all.push(...page.budgets)
-      currency = page.currency
-      if (page.next === null) break
-      after = page.next
-    }
-    const amount = (nano: number): string => `${(nano / NANO).toFixed(6)} ${currency}`
-    show(options, all, () =>
+    const { first, items } = await askAll(options, '/budgets', { limit: 1_000 }, (page: BudgetPage) => page.budgets)
+    const amount = (nano: number): string => `${(nano / NANO).toFixed(6)} ${first.currency}`
+    show(options, items, () =>
       table(
-        all.map(one => ({ ...one, limit: amount(one.limit), spent: amount(one.spent), out: amount(one.out), resets: date(one.resets_at) })),
+        items.map(one => ({
+          ...one,
+          limit: amount(one.limit),
+          spent: amount(one.spent),
+          out: amount(one.out),
+          resets: date(one.resets_at),
+        })),
         ['budget', 'window', 'limit', 'spent', 'out', 'resets'],
       ),
     )
@@ -339,26 +341,22 @@ export function addAdminCommands(program: Command): void {
     .option('--model <name>', 'only this model')
     .action(async (options: Options & { by: string; since: string; key?: string; model?: string }) => {
       const { by, key, model } = options
-      const found = await ask<{ currency: string; rows: Record<string, number | string | null>[] }>(
-        options,
-        'GET',
-        `/usage${query({ by, from: since(options.since), key, model, limit: MOST_ROWS })}`,
-      )
-      if (found.rows.length === MOST_ROWS)
-        console.error(`Only the first ${MOST_ROWS} rows: name a shorter time, or one key or model, for the others.`)
-      const money = (row: Record<string, number | string | null>, name: string): string => {
+      const { first, items } = await askUsage(options, { by, from: since(options.since), key, model })
+      const money = (row: UsageRow, name: string): string => {
         const counted = (row.input as number) > 0 || (row.output as number) > 0
         return row.unpriced === row.n && counted
           ? 'no price'
-          : `${((row[name] as number) / 1e9).toFixed(6)} ${found.currency}${(row.unpriced as number) > 0 ? ' +' : ''}`
+          : `${((row[name] as number) / 1e9).toFixed(6)} ${first.currency}${(row.unpriced as number) > 0 ? ' +' : ''}`
       }
-      const rows = found.rows.map(row => ({
+      const rows = items.map(row => ({
         ...row,
         ms: Math.round((row.ms_sum as number) / (row.n as number)),
         cost: money(row, 'cost'),
         charge: money(row, 'charge'),
       }))
-      show(options, found, () => table(rows, [...by.split(','), 'n', 'failures', 'input', 'output', 'cached', 'cost', 'charge', 'ms']))
+      show(options, { ...first, rows: items, next: null }, () =>
+        table(rows, [...by.split(','), 'n', 'failures', 'input', 'output', 'cached', 'cost', 'charge', 'ms']),
+      )
     })
 
   const ledger = program.command('ledger').description('every exchange')
@@ -423,15 +421,20 @@ export function addAdminCommands(program: Command): void {
     })
 
   const audit = program.command('audit').description('show changes by administrators')
-  command(audit, 'list', 'list entries, newest first').action(async (options: Options) => {
-    const { entries } = await ask<{ entries: Record<string, unknown>[] }>(options, 'GET', `/audit${query({ limit: 200 })}`)
-    show(options, entries, () =>
-      table(
-        entries.map(entry => ({ ...entry, at: date(entry.at as number) })),
-        ['seq', 'at', 'actor', 'via', 'operation', 'subject'],
-      ),
-    )
-  })
+  command(audit, 'list', 'list entries, newest first')
+    .option('--limit <number>', 'how many, or all', '200')
+    .action(async (options: Options & { limit: string }) => {
+      if (!/^([1-9]\d{0,14}|all)$/.test(options.limit))
+        throw new UsageError(`--limit must be a whole number from 1, or all, not ${options.limit}.`)
+      const { entries, isCut } = await newestEntries(options, options.limit === 'all' ? Number.POSITIVE_INFINITY : Number(options.limit))
+      if (isCut) console.error(`Only the newest ${entries.length} entries: --limit all lists all.`)
+      show(options, entries, () =>
+        table(
+          entries.map(entry => ({ ...entry, at: date(entry.at as number) })),
+          ['seq', 'at', 'actor', 'via', 'operation', 'subject'],
+        ),
+      )
+    })
   command(audit, 'verify', 'check that no entry was changed or removed').action(async (options: Options) => {
     const found = await ask<{ entries: number; broken: number | null }>(options, 'GET', '/audit/verify')
     if (found.broken !== null) process.exitCode = 1

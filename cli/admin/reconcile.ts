@@ -8,12 +8,11 @@ import jsonata from 'jsonata'
 import { NANO } from '../../engine/core/usage.js'
 import { HOME } from '../home.js'
 import { USUAL_CONFIG } from '../usual-config.js'
-import { ask, CommandError, type Where } from './client.js'
+import { CommandError, type Where } from './client.js'
 import { readText } from './files.js'
+import { askUsage } from './usage.js'
 
 const DAY = 86_400_000
-/** The most rows that the admin API sums up at once. */
-export const MOST_ROWS = 10_000
 const FORMATS = join(HOME, 'control', 'ledger', 'exports.yaml')
 
 /** A format of exports, from control/ledger/exports.yaml. */
@@ -219,18 +218,13 @@ function upstreamsOf(provider: string, { config, url }: Where): string[] {
 /** Adds the ledger's figures of a day, and returns their currency. */
 async function addDay(to: Export['days'], day: string, upstreams: readonly string[], where: Where): Promise<string> {
   const from = Date.parse(day)
-  const { currency, rows } = await ask<{ currency: string; rows: Record<string, number | string | null>[] }>(
-    where,
-    'GET',
-    `/usage?by=target&from=${from}&to=${from + DAY}&limit=${MOST_ROWS}`,
-  )
-  if (rows.length === MOST_ROWS) throw new CommandError(`The ledger has more than ${MOST_ROWS} targets on ${day}.`)
-  for (const row of rows) {
+  const { first, items } = await askUsage(where, { by: 'target', from, to: from + DAY })
+  for (const row of items) {
     const target = row.target as string | null
     const at = target?.indexOf('/') ?? -1
     if (target === null || at < 0 || !upstreams.includes(target.slice(0, at))) continue
     const { n, input, output, cached, cost } = row as Record<string, number>
     addFigures(to, day, target.slice(at + 1), { requests: n, input, output, cached, cost: (cost as number) / NANO } as Figures)
   }
-  return currency
+  return first.currency
 }

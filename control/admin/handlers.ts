@@ -16,7 +16,7 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
     ...teamHandlers(published),
     ...ledgerHandlers(currency),
     ...tokenHandlers(api, first),
-    'audit.list': async call => ({ entries: await listAudit(call.store, queryOf<{ before?: number; limit: number }>(call)) }),
+    'audit.list': call => listAudit(call.store, queryOf<{ before?: number; limit: number }>(call)),
     'audit.verify': ({ store }) => verifyAudit(store),
     'instances.list': async ({ store }) => ({
       instances: await store.db

@@ -34,6 +34,8 @@ export interface UsageQuery extends Range {
   by: readonly By[]
   key: string | undefined
   model: string | undefined
+  /** The place in the list after which the rows begin: the number of exchanges and the numbers of `by` of a row. */
+  after?: readonly number[] | undefined
   limit: number
   /** Only of these teams or keys. */
   of?: Bound | undefined
@@ -66,11 +68,15 @@ const COLUMNS: Partial<Record<By, keyof LedgerTable>> = {
 
 const fits = ({ from, to }: Range, unit: number, now: number): boolean => from % unit === 0 && (to % unit === 0 || to >= now)
 
-/**
- * Sums of a range, most exchanges first. From a rollup if one has all requested names and the range starts and ends at its
- * boundaries, otherwise from rows, as far back as they are kept.
- */
 export async function usage(store: Store, query: UsageQuery): Promise<UsageRow[]> {
+  return (await usagePage(store, query)).rows
+}
+
+/**
+ * Sums of a range, most exchanges first, and the place after which more of them follow. From a rollup if one has all
+ * requested names and the range starts and ends at its boundaries, otherwise from rows, as far back as they are kept.
+ */
+export async function usagePage(store: Store, query: UsageQuery): Promise<{ rows: UsageRow[]; next: number[] | null }> {
   const wanted = new Set<string>([
     ...query.by,
     ...(query.key === undefined ? [] : ['key']),
@@ -81,8 +87,26 @@ export async function usage(store: Store, query: UsageQuery): Promise<UsageRow[]
   const key = query.key === undefined ? undefined : ((await store.names.find('key', query.key)) ?? -1)
   const model = query.model === undefined ? undefined : ((await store.names.find('model', query.model)) ?? -1)
   const of = await boundIn(store, query.of)
-  const rows = source ? await fromRollup(store, query, source, key, model, of) : await fromRows(store, query, key, model, of)
-  return withTexts(store, rows, query.by)
+  const sums = source ? fromRollup(query, source, key, model, of) : fromRows(query, key, model, of)
+  const rows = await inPages(store, query, sums)
+  const page = rows.slice(0, query.limit)
+  const last = rows.length > query.limit ? page.at(-1) : undefined
+  return {
+    rows: await withTexts(store, page, query.by),
+    next: last === undefined ? null : ['n', ...query.by].map(name => last[name] as number),
+  }
+}
+
+/** A page of sums, and a row more if there is one. Rows with as many exchanges are in the order of their numbers. */
+async function inPages(store: Store, { by, after, limit }: UsageQuery, sums: RawBuilder<unknown>): Promise<UsageRow[]> {
+  const names = sql.join(by.map(name => sql.ref(name)))
+  const [count, ...numbers] = after ?? []
+  const where =
+    count === undefined ? sql`` : sql`where n < ${count} or (n = ${count} and (${names}) > (${sql.join(numbers.map(one => sql.lit(one)))}))`
+  const { rows } = await sql<UsageRow>`select * from (${sums}) as sums ${where} order by n desc, ${names} limit ${limit + 1}`.execute(
+    store.db,
+  )
+  return rows
 }
 
 /** The condition that a row belongs to some teams or keys; undefined if there is none. */
@@ -93,32 +117,24 @@ async function boundIn(store: Store, of: Bound | undefined): Promise<RawBuilder<
   return [sql`${sql.ref(kind)} in (${sql.join([-1, ...ids])})`]
 }
 
-async function fromRollup(
-  store: Store,
+function fromRollup(
   query: UsageQuery,
   source: Source,
   key: number | undefined,
   model: number | undefined,
   of: RawBuilder<unknown>[],
-): Promise<UsageRow[]> {
+): RawBuilder<unknown> {
   const { table, unit, time, has } = source
   const by = query.by.map(name => sql`${sql.ref(has.get(name) as string)} as ${sql.ref(name)}`)
   const sums = SUMS.map(name => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`)
   const where = [sql`${sql.ref(time)} >= ${Math.floor(query.from / unit)}`, sql`${sql.ref(time)} < ${Math.ceil(query.to / unit)}`, ...of]
   if (key !== undefined) where.push(sql`key = ${key}`)
   if (model !== undefined) where.push(sql`model = ${model}`)
-  const { rows } = await sql<UsageRow>`select ${sql.join([...by, ...sums])} from ${sql.table(table)} where ${sql.join(where, sql` and `)}
-    group by ${sql.join(by.map((_, index) => sql.lit(index + 1)))} order by sum(n) desc limit ${query.limit}`.execute(store.db)
-  return rows
+  return sql`select ${sql.join([...by, ...sums])} from ${sql.table(table)} where ${sql.join(where, sql` and `)}
+    group by ${sql.join(by.map((_, index) => sql.lit(index + 1)))}`
 }
 
-async function fromRows(
-  store: Store,
-  query: UsageQuery,
-  key: number | undefined,
-  model: number | undefined,
-  of: RawBuilder<unknown>[],
-): Promise<UsageRow[]> {
+function fromRows(query: UsageQuery, key: number | undefined, model: number | undefined, of: RawBuilder<unknown>[]): RawBuilder<unknown> {
   const by = query.by.map(name => {
     const expression: RawBuilder<unknown> =
       name === 'day'
@@ -140,9 +156,8 @@ async function fromRows(
   const where = [...rowsIn(query), ...of]
   if (key !== undefined) where.push(sql`key = ${key}`)
   if (model !== undefined) where.push(sql`model = ${model}`)
-  const { rows } = await sql<UsageRow>`select ${sql.join([...by, ...sums])} from ledger where ${sql.join(where, sql` and `)}
-    group by ${sql.join(by.map((_, index) => sql.lit(index + 1)))} order by count(*) desc limit ${query.limit}`.execute(store.db)
-  return rows
+  return sql`select ${sql.join([...by, ...sums])} from ledger where ${sql.join(where, sql` and `)}
+    group by ${sql.join(by.map((_, index) => sql.lit(index + 1)))}`
 }
 
 const rowsIn = ({ from, to }: Range): RawBuilder<unknown>[] => [sql`id >= ${idAt(from)}`, sql`id < ${idAt(to)}`]

@@ -357,4 +357,27 @@ describe('the admin API', () => {
     expect(JSON.stringify(body)).not.toContain(secret.slice(19, 51))
     expect((await gateway.command('audit', 'verify')).out).toMatch(/^\d+ entries, none changed$/)
   })
+
+  test('lists as many entries of the audit log as are wanted, and says where there are more', async () => {
+    for (let count = 0; count < 205; count++) await gateway.admin('PATCH', '/keys/audited', { tags: [`t${count}`] })
+    const seqs = async (...words: string[]): Promise<{ seqs: number[]; err: string }> => {
+      const { out, err } = await gateway.command('audit', 'list', '--json', ...words)
+      return { seqs: (JSON.parse(out) as { seq: number }[]).map(one => one.seq), err }
+    }
+    const all = await seqs('--limit', 'all')
+    const [newest = 0] = all.seqs
+    expect(newest).toBeGreaterThan(205)
+    expect(all).toEqual({ seqs: Array.from({ length: newest }, (_, index) => newest - index), err: '' })
+    expect(await seqs('--limit', '203')).toEqual({
+      seqs: all.seqs.slice(0, 203),
+      err: 'Only the newest 203 entries: --limit all lists all.',
+    })
+    expect(await seqs()).toEqual({ seqs: all.seqs.slice(0, 200), err: 'Only the newest 200 entries: --limit all lists all.' })
+    expect(await gateway.command('audit', 'list', '--limit', '0')).toMatchObject({
+      code: 64,
+      err: '--limit must be a whole number from 1, or all, not 0.',
+    })
+    expect((await gateway.admin<{ next: number }>('GET', `/audit?limit=2`)).body.next).toBe(newest - 1)
+    expect((await gateway.admin<{ next: null }>('GET', `/audit?limit=2&before=3`)).body.next).toBeNull()
+  })
 })

@@ -55,7 +55,7 @@ const LEDGER = [
   exchange(1, 'claude/claude-haiku-4-5', 5e9),
   // Of no concern to either.
   exchange(0, 'elsewhere/gpt-5-nano', 7e9),
-  ...Array.from({ length: 1_000 }, () => exchange(0, 'up/gpt-5-nano', 7e9)),
+  ...Array.from({ length: 10_100 }, (_, index) => ({ ...exchange(0, 'up/gpt-5-nano', 7e9), key: `k${index % 10_050}` })),
 ]
 
 const bucket = (day: number, results: object[]): object => ({
@@ -99,6 +99,31 @@ onEachEngine((make, kind) => {
     writeFileSync(join(gateway.folder, name), text)
     return gateway.command('ledger', 'reconcile', name, ...words)
   }
+
+  test('usage has all rows, in pages that follow each other', async () => {
+    const { code, out, err } = await gateway.command('usage', '--by', 'key,day', '--json')
+    expect([code, err]).toEqual([0, ''])
+    const { rows, currency } = JSON.parse(out) as { rows: { key: string; n: number }[]; currency: string }
+    // Those of up, and of the others two days.
+    expect([rows.length, new Set(rows.map(row => row.key)).size, currency]).toEqual([10_052, 10_051, 'USD'])
+    expect(rows.reduce((sum, row) => sum + row.n, 0)).toBe(LEDGER.length)
+    const paged: unknown[] = []
+    for (const by of ['key,day', 'status,key,day']) {
+      for (let after: string | null = ''; after !== null; ) {
+        const { body } = await gateway.admin<{ rows: object[]; next: string | null }>(
+          'GET',
+          `/usage?by=${by}&limit=4000${after && `&after=${after}`}`,
+        )
+        expect(body.rows.length).toBeLessThanOrEqual(4_000)
+        paged.push(...body.rows)
+        after = body.next
+      }
+    }
+    const names = (list: readonly object[]): string[] =>
+      list.map(row => JSON.stringify([(row as { key: string }).key, (row as { day: string }).day]))
+    expect(names(paged as object[])).toEqual([...names(rows), ...names(rows)])
+    expect((await gateway.admin('GET', '/usage?by=key&after=1.2.3')).body).toMatchObject({ status: 422, field: 'after' })
+  })
 
   test('who reads only the beginning of an export gets no error', async () => {
     const words = '"$0" "$1" ledger export | head -c 4; echo ":${PIPESTATUS[0]}"'

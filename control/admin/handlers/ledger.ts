@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream'
 import { listAccounts } from '../../budgets/accounts.js'
 import { FOCUS_COLUMNS, focusLines } from '../../ledger/focus.js'
-import { type By, type ExchangeQuery, exportRows, listExchanges, showExchange, usage, verifyLedger } from '../../ledger/queries.js'
+import { type By, type ExchangeQuery, exportRows, listExchanges, showExchange, usagePage, verifyLedger } from '../../ledger/queries.js'
 import { Problem } from '../../problem.js'
 import { DAY } from '../../store/columns.js'
 import { csvOf, ndjsonOf } from './export.js'
@@ -15,10 +15,14 @@ export const ledgerHandlers = (currency: string): Handlers => ({
     return { currency, ...(await listAccounts(call.store, { after, limit })) }
   },
   'usage.list': async call => {
-    const { key, model, limit, ...query } = queryOf<RangeQuery & { by: string; key?: string; model?: string; limit: number }>(call)
+    const { key, model, limit, ...query } = queryOf<RangeQuery & PageQuery & { by: string; key?: string; model?: string }>(call)
     const by = [...new Set(query.by.split(','))] as By[]
+    const after = query.after?.split('.').map(Number)
+    if (after !== undefined && after.length !== by.length + 1)
+      throw new Problem(422, 'invalid', 'In the query, after must be the next of a page with the same by.', 'after')
     const range = rangeOf(query)
-    return { ...range, currency, rows: await usage(call.store, { ...range, by, key, model, limit, of: call.actor.of }) }
+    const { rows, next } = await usagePage(call.store, { ...range, by, key, model, after, limit, of: call.actor.of })
+    return { ...range, currency, rows, next: next?.join('.') ?? null }
   },
   'exchanges.list': call => {
     const { key, model, target, end_user, session, before, ...query } = queryOf<RangeQuery & Partial<ExchangeQuery>>(call)
