@@ -30,6 +30,9 @@ export interface Row extends Partial<Record<string, unknown>> {
   group: string | null
   model: string | null
   target: string | null
+  status: number
+  /** The number of calls to providers. */
+  attempts: number
   input: number | null
   output: number | null
   cached: number | null
@@ -70,9 +73,18 @@ export function addCost(program: Command): void {
     .option('--json', 'as JSON')
     .action(async (id: string, options: Where & { json?: boolean }) => {
       const row = await ask<Row>(options, 'GET', `/exchanges/${encodeURIComponent(id)}`)
+      if (row.attempts === 0 && usageOf(row) === undefined) {
+        console.log(options.json ? JSON.stringify({ terms: [], cost: 0, charge: 0 }, undefined, 2) : withoutProvider(row))
+        return
+      }
       const explained = await explain(row, configOrUsual(options.config))
       console.log(options.json ? JSON.stringify(explained, undefined, 2) : textOf(row, explained))
     })
+}
+
+function withoutProvider({ id, status }: Row): string {
+  const what = status < 400 ? 'was answered without any provider' : `was refused with the status ${status} before any provider was called`
+  return `The exchange ${id} ${what}: it cost nothing.`
 }
 
 interface Factor {

@@ -44,6 +44,7 @@ beforeAll(async () => {
         'costly-1': { targets: [{ upstream: 'cheap', model: 'sim-2-empty' }], groups: ['staff'] },
         regional: { targets: [{ upstream: 'cheap', model: 'sim-20-20ms', traits: { region: 'eu' } }] },
         listed: { targets: [{ upstream: 'up', model: 'sim-2-empty' }] },
+        failing: { targets: [{ upstream: 'up', model: 'sim-error-500' }], groups: ['staff'] },
       },
     },
     folder,
@@ -176,7 +177,14 @@ describe('sluice cost', () => {
     const { out } = await told(FILE_KEY, 'sim-200-20ms')
     expect(out).toContain('  cost         no price')
     const refused = await rowOf(await ask(gateway.url, FILE_KEY, 'costly-1'))
-    expect((await gateway.command('cost', refused.id)).err).toMatch(/^The usage of the exchange/)
+    expect(await gateway.command('cost', refused.id)).toEqual({
+      code: 0,
+      err: '',
+      out: `The exchange ${refused.id} was refused with the status 403 before any provider was called: it cost nothing.`,
+    })
+    expect(JSON.parse((await gateway.command('cost', refused.id, '--json')).out)).toEqual({ terms: [], cost: 0, charge: 0 })
+    const failed = await rowOf(await ask(gateway.url, await make('failed', { groups: ['staff'] }), 'failing'))
+    expect(await gateway.command('cost', failed.id)).toMatchObject({ code: 1, err: expect.stringMatching(/^The usage of the exchange/) })
     expect((await gateway.command('cost', '0'.repeat(32))).err).toMatch(/^There is no exchange with the id/)
   })
 })

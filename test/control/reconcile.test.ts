@@ -9,7 +9,7 @@ import type { ExchangeRecord } from '../../control/ledger/record.js'
 import type * as RowsModule from '../../control/ledger/rows.js'
 import type * as WriteModule from '../../control/ledger/write.js'
 import { MAIN, run } from '../command.js'
-import { createStage, type Instance, type Stage } from './stage.js'
+import { type Answer, createStage, type Instance, type Stage } from './stage.js'
 import { onEachEngine, openStore } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
@@ -110,13 +110,13 @@ onEachEngine((make, kind) => {
     const paged: unknown[] = []
     for (const by of ['key,day', 'status,key,day']) {
       for (let after: string | null = ''; after !== null; ) {
-        const { body } = await gateway.admin<{ rows: object[]; next: string | null }>(
+        const answer: Answer<{ rows: object[]; next: string | null }> = await gateway.admin(
           'GET',
           `/usage?by=${by}&limit=4000${after && `&after=${after}`}`,
         )
-        expect(body.rows.length).toBeLessThanOrEqual(4_000)
-        paged.push(...body.rows)
-        after = body.next
+        expect(answer.body.rows.length).toBeLessThanOrEqual(4_000)
+        paged.push(...answer.body.rows)
+        after = answer.body.next
       }
     }
     const names = (list: readonly object[]): string[] =>
