@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path'
 import { load } from 'js-yaml'
 import { ADMIN_SOCKET } from '../../control/settings.js'
 import { filled } from '../config/filled.js'
-import { jsonOr } from '../json.js'
+import { isObject, jsonOr } from '../json.js'
 import { UsageError } from '../output.js'
 import { configOrUsual } from '../usual-config.js'
 
@@ -75,10 +75,14 @@ export async function open(where: Where, method: string, path: string, body?: un
     const request = (isSecure ? httpsRequest : httpRequest)(options, response => {
       if ((response.statusCode ?? 500) < 400) done(response)
       else
-        void textOf(response).then(said => {
-          const { title } = jsonOr(said, {}) as { title?: string }
-          fail(new CommandError(title ?? `The admin API answered with status ${response.statusCode}.`))
-        }, fail)
+        void textOf(response).then(
+          said => {
+            const problem = jsonOr(said, undefined)
+            const title = isObject(problem) ? problem.title : undefined
+            fail(new CommandError(typeof title === 'string' ? title : `The admin API answered with status ${response.statusCode}.`))
+          },
+          error => fail(cutOff(error as Error)),
+        )
     })
     request.on('error', error => fail(new CommandError(notThere(error, options.socketPath ?? undefined, where.url))))
     request.end(text)
@@ -87,8 +91,18 @@ export async function open(where: Where, method: string, path: string, body?: un
 
 /** The same, with the response parsed as JSON. */
 export async function ask<Answer>(where: Where, method: string, path: string, body?: unknown): Promise<Answer> {
-  return jsonOr(await textOf(await open(where, method, path, body)), {}) as Answer
+  const response = await open(where, method, path, body)
+  const text = await textOf(response).catch(error => Promise.reject(cutOff(error as Error)))
+  const answer = response.statusCode === NO_CONTENT ? {} : jsonOr(text, undefined)
+  if (!isObject(answer)) throw new CommandError(`${where.url ?? 'The gateway'} answered, but not as an admin API: check the address.`)
+  return answer as Answer
 }
+
+const NO_CONTENT = 204
+
+/** An error while an answer is read: as a sentence if the connection ended. */
+export const cutOff = (error: NodeJS.ErrnoException): Error =>
+  error.code === 'ECONNRESET' ? new CommandError('The connection ended before the whole answer was there: run the command again.') : error
 
 /** The values of a query that are given. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>

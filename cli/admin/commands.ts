@@ -10,7 +10,7 @@ import { duration } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
 import { UsageError } from '../output.js'
 import { table } from '../table.js'
-import { ask, askAll, CommandError, open, query, type Where } from './client.js'
+import { ask, askAll, CommandError, cutOff, open, query, type Where } from './client.js'
 import { readText } from './files.js'
 import { readDump, type Source } from './import.js'
 import { type Reconciled, reconcile } from './reconcile.js'
@@ -369,7 +369,7 @@ export function addAdminCommands(program: Command): void {
     .option('--since <time>', 'how far back, such as 24h or 30d', '30d')
     .action(async (options: Options & { format: string; since: string }) => {
       const answer = await open(options, 'GET', `/ledger/export${query({ format: options.format, from: since(options.since) })}`)
-      await pipeline(answer, process.stdout, { end: false })
+      await pipeline(answer, process.stdout, { end: false }).catch(error => Promise.reject(cutOff(error as Error)))
     })
   command(ledger, 'list', 'list exchanges, newest first')
     .option('--since <time>', 'how far back, such as 24h or 7d', '7d')

@@ -2,6 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sleep } from '../polling.js'
@@ -136,6 +138,27 @@ test('a command that cannot be done says why in a sentence', async () => {
   process.env.SLUICE_ADMIN_TOKEN = 'two\nlines'
   expect((await gateway.command('keys', 'list', '--url', gateway.url)).err).toMatch(/^The variable SLUICE_ADMIN_TOKEN is no token: /)
   delete process.env.SLUICE_ADMIN_TOKEN
+})
+
+test('what is no answer of the admin API, or only its beginning, is told in a sentence', async () => {
+  const other = createServer((request, response) => {
+    if (request.url?.startsWith('/admin/v1/keys')) return response.end('<html></html>')
+    response.writeHead(200, { 'content-length': 100 })
+    response.write('{', () => response.destroy())
+  })
+  await new Promise<void>(done => other.listen(0, '::1', done))
+  const url = `http://[::1]:${(other.address() as AddressInfo).port}`
+  process.env.SLUICE_ADMIN_TOKEN = 'sk-adm_x'
+  const over = 'The connection ended before the whole answer was there: run the command again.'
+  for (const [words, said] of [
+    [['keys', 'list'], `${url} answered, but not as an admin API: check the address.`],
+    [['teams', 'list'], over],
+    [['audit', 'list'], over],
+    [['ledger', 'export'], over],
+  ] as const)
+    expect([words, await gateway.command(...words, '--url', url)]).toMatchObject([words, { code: 1, err: said }])
+  delete process.env.SLUICE_ADMIN_TOKEN
+  await new Promise(done => other.close(done))
 })
 
 describe('a key', () => {
