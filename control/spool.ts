@@ -7,6 +7,8 @@ import type { KeyConfig } from '../engine/snapshot/config.js'
 import { unusable } from './folder.js'
 import type { ExchangeRecord } from './ledger/record.js'
 
+/** Batches and records that are kept aside: the latest. */
+const MOST_ASIDE = 10_000
 /** Bytes of records: some five million. */
 const MOST = 1024 ** 3
 
@@ -16,9 +18,13 @@ export interface Spool {
   readonly size: number
   /** The id of the new batch; undefined if there is no room. */
   add(records: readonly ExchangeRecord[]): number | undefined
-  /** The oldest batch. */
-  next(): { id: number; records: ExchangeRecord[] } | undefined
+  /** The oldest batch; its records are undefined if they cannot be read. */
+  next(): { id: number; records: ExchangeRecord[] | undefined } | undefined
   remove(id: number): void
+  /** Keeps a batch that cannot be read until the next start. */
+  setAside(id: number, cause: string): void
+  /** Keeps a record that the store refuses until the next start, when it is tried again. */
+  keepRefused(record: ExchangeRecord, cause: string): void
   /** Keys as they were answered, for a start without the store. */
   rememberKey(sha256: string, key: KeyConfig): void
   forgetKeys(ids: readonly number[]): void
@@ -74,6 +80,9 @@ function open(path: string): Spool {
   database.exec(`
     pragma journal_mode = wal; pragma synchronous = normal; pragma auto_vacuum = incremental;
     create table if not exists batch (id integer primary key autoincrement, size integer not null, records blob not null);
+    create table if not exists aside (id integer primary key autoincrement, at integer not null, cause text not null, records blob not null);
+    insert into batch (size, records) select length(records), records from aside;
+    delete from aside;
     create table if not exists known_key (sha256 text primary key, key_id integer not null, key text not null);
     create index if not exists known_key_id on known_key (key_id);
     create table if not exists fact (name text primary key, value integer not null);
@@ -81,6 +90,9 @@ function open(path: string): Spool {
   const insert = database.prepare('insert into batch (size, records) values (?, ?)')
   const oldest = database.prepare('select id, records from batch order by id limit 1')
   const remove = database.prepare('delete from batch where id = ? returning size')
+  const setAside = database.prepare('insert into aside (at, cause, records) select ?, ?, records from batch where id = ?')
+  const putAside = database.prepare('insert into aside (at, cause, records) values (?, ?, ?)')
+  const trimAside = database.prepare(`delete from aside where id <= (select max(id) - ${MOST_ASIDE} from aside)`)
   const putKey = database.prepare('insert into known_key values (?, ?, ?) on conflict (sha256) do update set key = excluded.key')
   const dropKey = database.prepare('delete from known_key where key_id = ?')
   const getKey = database.prepare('select key from known_key where sha256 = ?')
@@ -88,6 +100,11 @@ function open(path: string): Spool {
   const { size } = database.prepare('select coalesce(sum(size), 0) as size from batch').get() as { size: number }
   const fact = database.prepare(`select value from fact where name = 'certain_at'`).get() as { value: number } | undefined
   let [held, certainAt] = [size, fact?.value ?? 0]
+  const drop = (id: number): void => {
+    const row = remove.get(id) as { size: number } | undefined
+    held -= row?.size ?? 0
+    if (held === 0) database.exec('pragma incremental_vacuum')
+  }
   return {
     get isEmpty() {
       return held === 0
@@ -104,12 +121,17 @@ function open(path: string): Spool {
     },
     next() {
       const row = oldest.get() as { id: number; records: Uint8Array } | undefined
-      return row && { id: row.id, records: deserialize(row.records) as ExchangeRecord[] }
+      return row && { id: row.id, records: readRecords(row.records) }
     },
-    remove(id) {
-      const row = remove.get(id) as { size: number } | undefined
-      held -= row?.size ?? 0
-      if (held === 0) database.exec('pragma incremental_vacuum')
+    remove: drop,
+    setAside(id, cause) {
+      setAside.run(Date.now(), cause, id)
+      trimAside.run()
+      drop(id)
+    },
+    keepRefused(record, cause) {
+      putAside.run(Date.now(), cause, serialize([record]))
+      trimAside.run()
     },
     rememberKey: (sha256, key) => void putKey.run(sha256, key.id as number, JSON.stringify(key)),
     forgetKeys: ids => {
@@ -127,5 +149,14 @@ function open(path: string): Spool {
       putFact.run('certain_at', time)
     },
     close: () => database.close(),
+  }
+}
+
+function readRecords(blob: Uint8Array): ExchangeRecord[] | undefined {
+  try {
+    const records: unknown = deserialize(blob)
+    return Array.isArray(records) ? (records as ExchangeRecord[]) : undefined
+  } catch {
+    return undefined
   }
 }

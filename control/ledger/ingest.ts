@@ -7,6 +7,7 @@ import { bookSpending, type Spending } from '../budgets/treasury.js'
 import type { Spool } from '../spool.js'
 import { LEDGER } from '../store/columns.js'
 import { type Keeper, StoreUnreachable } from '../store/keeper.js'
+import { isOfValue } from '../store/refused.js'
 import type { LedgerTable } from '../store/tables.js'
 import type { Pricing } from './price.js'
 import type { ExchangeRecord } from './record.js'
@@ -135,8 +136,30 @@ export class Ingest {
       keeper.succeeded()
       return true
     } catch (error) {
+      if (isOfValue(error)) return this.writeApart(records, error)
       keeper.failed(error)
       return false
+    }
+  }
+
+  /** Writes records of which the store refuses one in halves, until that one is alone: the others do not wait for it. */
+  private async writeApart(records: readonly ExchangeRecord[], error: unknown): Promise<boolean> {
+    if (records.length <= 1) {
+      for (const record of records) this.keepRefused(record, error)
+      return true
+    }
+    const middle = records.length >> 1
+    return (await this.write(records.slice(0, middle))) && (await this.write(records.slice(middle)))
+  }
+
+  private keepRefused(record: ExchangeRecord, error: unknown): void {
+    const { spool, log } = this.options
+    const cause = String(error)
+    log.error({ exchange: record?.id, cause }, 'the store refuses a record, which is set aside: table aside of the spool')
+    try {
+      spool.keepRefused(record, cause)
+    } catch (other) {
+      log.error({ cause: String(other) }, 'the spool cannot be written')
     }
   }
 
@@ -162,10 +185,16 @@ export class Ingest {
   }
 
   private async drain(): Promise<void> {
-    const { spool } = this.options
+    const { spool, log } = this.options
     while (!this.isClosed && this.jobs.length === 0) {
       const next = spool.next()
-      if (next === undefined || !(await this.write(next.records))) return
+      if (next === undefined) return
+      if (next.records === undefined) {
+        log.error({ batch: next.id }, 'records of the spool cannot be read, and are set aside: table aside of the spool')
+        spool.setAside(next.id, 'cannot be read')
+        continue
+      }
+      if (!(await this.write(next.records))) return
       spool.remove(next.id)
     }
   }
@@ -195,6 +224,8 @@ export class Ingest {
     } catch (error) {
       // A store that has not been opened yet is not out of order.
       const isUnopened = error instanceof StoreUnreachable
+      // It will be refused again, and be set aside when it has ended.
+      if (isOfValue(error)) return
       if (!isUnopened) keeper.failed(error)
       for (const record of records) if (this.unnoted.size < MOST_WAITING) this.unnoted.set(record.id, { worker, record })
       if (!this.isClosed) this.noting ??= setTimeout(() => this.noteAgain(), isUnopened ? UNOPENED_AGAIN : AGAIN)

@@ -27,10 +27,16 @@ export function spentBy({ log, startedAt }: { log: LogEntry; startedAt: number }
   if (log.spent) return log.spent
   const usage = usageOf(log)
   const cost = usage === undefined ? undefined : log.price?.(usage, startedAt)
-  const spent = { usage, cost, charge: cost === undefined || log.times === undefined ? cost : Math.round(cost * log.times) }
+  const charge = cost === undefined || log.times === undefined ? cost : Math.round(cost * log.times)
+  const spent = { usage, cost: bounded(cost), charge: bounded(charge) }
   if (log.isOver) log.spent = spent
   return spent
 }
+
+/** The highest cost, as that of a budget: a store's numbers are exact up to it. */
+const HIGHEST = 8_999_999 * NANO
+
+const bounded = (amount: number | undefined): number | undefined => (amount !== undefined && amount > HIGHEST ? HIGHEST : amount)
 
 /** The charge of an exchange to the caller, in nano-units of the currency. */
 export function chargeOf(exchange: { log: LogEntry; startedAt: number }): number | undefined {
@@ -60,7 +66,10 @@ export function rareOf(usage: Usage): Record<string, number> {
   return found
 }
 
-/** The known figures, updated with new ones. A fact about the answer counts only together with figures. */
+/**
+ * The known figures, updated with new ones. A fact about the answer counts only together with figures. What no exchange can
+ * use is no figure: it would be charged to a budget.
+ */
 export function mergeUsage(known: Usage | undefined, raw: RawUsage | undefined): Usage | undefined {
   if (raw === undefined || raw === null) return known
   let usage = known as Record<string, number | string> | undefined
@@ -68,7 +77,7 @@ export function mergeUsage(known: Usage | undefined, raw: RawUsage | undefined):
     const value = raw[name]
     const member = MEMBERS.get(name)
     if (member !== undefined) {
-      if (typeof value !== 'number') continue
+      if (typeof value !== 'number' || !(value >= 0 && value <= MOST)) continue
       ;(usage ??= {})[member] = value
       const rare = RARE.get(member)
       if (rare !== undefined && (value > 0 || !rare.isPart)) markRare(usage as Usage)
@@ -76,5 +85,8 @@ export function mergeUsage(known: Usage | undefined, raw: RawUsage | undefined):
   }
   return usage
 }
+
+/** The largest figure: a hundred times the longest context. */
+const MOST = 1e9
 
 const MEMBERS: ReadonlyMap<string, string> = new Map(Object.entries(METERS).map(([name, { member }]) => [name, member]))

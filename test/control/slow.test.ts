@@ -69,7 +69,7 @@ onPostgres('a slow Postgres', postgres => {
     expect(await verifyLedger(keeper.get())).toEqual({ rows: 7, differences: {} })
 
     // A process that is killed after the commit leaves a copy in the spool.
-    expect(left?.records.length).toBe(3)
+    expect(left?.records?.length).toBe(3)
     spool.add(left?.records ?? [])
     const next = newIngest()
     next.drainSoon()

@@ -1,0 +1,126 @@
+// What a provider, a client or a damaged file says never keeps other exchanges from the ledger.
+
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { serialize } from 'node:v8'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { onEachEngine } from './stores.js'
+
+interface Row {
+  model: string
+  input: number | null
+  output: number | null
+  cost: number | null
+  charge: number | null
+}
+
+/** An answer with the usage that the request wants, written as it stands there. */
+function startProvider(): Promise<Server> {
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const part of request) body += part
+    const usage = (JSON.parse(body) as { user: string }).user
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(
+      `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":${usage}}`,
+    )
+  })
+  return new Promise(done => server.listen(0, '127.0.0.1', () => done(server)))
+}
+
+onEachEngine(make => {
+  let stage: Stage
+  let provider: Server
+  let file: Record<string, unknown>
+  beforeAll(async () => {
+    stage = await createStage()
+    provider = await startProvider()
+    file = {
+      store: (await make()).replace(/^(?!postgres:).*/, 'sqlite'),
+      upstreams: { up: { provider: 'openai', base: `http://127.0.0.1:${(provider.address() as AddressInfo).port}`, secret: 'none' } },
+      models: { m: { targets: [{ upstream: 'up' }], price: { input: 1, output: 5 } } },
+      budgets: { key: '5/ever' },
+    }
+  })
+  afterAll(async () => {
+    await stage?.close()
+    provider?.close()
+  })
+
+  const rowsOf = (gateway: Instance, count: number): Promise<Row[]> =>
+    until(
+      () => exported<Row>(gateway),
+      rows => rows.length >= count,
+    )
+  const askFor = async (gateway: Instance, usage: string): Promise<number> => {
+    const response = await ask(gateway.url, FILE_KEY, 'm', { user: usage, max_tokens: 10 })
+    await response.text()
+    return response.status
+  }
+
+  test('a figure that is no number of tokens is as good as none', async () => {
+    const gateway = await stage.start(file)
+    const figures = ['1e300', '1e400', '1e19', '9007199254740993', '-5', '-0.5', 'null']
+    for (const figure of figures) {
+      const usage = `{"prompt_tokens":7,"completion_tokens":${figure},"prompt_tokens_details":{"cached_tokens":${figure}}}`
+      expect([figure, await askFor(gateway, usage)]).toEqual([figure, 200])
+    }
+    expect(await askFor(gateway, '{"prompt_tokens":7,"completion_tokens":3}')).toBe(200)
+    const rows = await rowsOf(gateway, figures.length + 1)
+    expect(rows).toHaveLength(figures.length + 1)
+    for (const { input, output, cost, charge } of rows) {
+      // Estimated where no figure could be read at all, since a budget counts it.
+      expect([
+        [7, null],
+        [7, 3],
+        [61, 10],
+      ]).toContainEqual([input, output])
+      expect([cost, charge]).toEqual(Array(2).fill((input ?? 0) * 1_000 + (output ?? 0) * 5_000))
+    }
+    const { body } = await gateway.admin<{ budgets: { spent: number }[] }>('GET', '/budgets')
+    expect(body.budgets.map(({ spent }) => spent)).toEqual([rows.reduce((sum, { charge }) => sum + (charge ?? 0), 0)])
+    await gateway.stop()
+  })
+
+  test('records that cannot be read, or that the store refuses, are set aside and named in the log', async () => {
+    const before = await stage.start(file)
+    expect(await askFor(before, '{"prompt_tokens":7,"completion_tokens":3}')).toBe(200)
+    const count = (await rowsOf(before, 1)).length
+    await before.stop()
+    const spool = new DatabaseSync(join(before.folder, 'data', 'spool.sqlite'))
+    const insert = spool.prepare('insert into batch (size, records) values (?, ?)')
+    const time = Date.now()
+    const good = {
+      id: time.toString(16).padStart(12, '0').padEnd(32, 'f'),
+      at: time,
+      status: 200,
+      ended: 0,
+      isStream: false,
+      isEstimated: false,
+      attempts: 1,
+      total: 1,
+      bytesIn: 1,
+      bytesOut: 1,
+    }
+    for (const bytes of [Buffer.from('no records'), serialize('no list'), serialize([{ ...good, status: null }, good])])
+      insert.run(bytes.length, bytes)
+    spool.close()
+    const after = await stage.start(file, before.folder)
+    expect(await askFor(after, '{"prompt_tokens":7,"completion_tokens":3}')).toBe(200)
+    // The new one, and the good one of the spool.
+    expect(await rowsOf(after, count + 2)).toHaveLength(count + 2)
+    const told = await until(
+      async () => after.log.filter(line => line.includes('set aside')),
+      lines => lines.length >= 3,
+    )
+    expect(told).toHaveLength(3)
+    await after.stop()
+    const left = new DatabaseSync(join(before.folder, 'data', 'spool.sqlite'))
+    expect(left.prepare('select count(*) as n from aside').get()).toEqual({ n: 3 })
+    expect(left.prepare('select count(*) as n from batch').get()).toEqual({ n: 0 })
+    left.close()
+  })
+})
