@@ -1,7 +1,7 @@
 // The budgets of a process by owner. A reload keeps them, so no spending is forgotten.
 
 import { Account, type Treasury } from './account.js'
-import { type BudgetConfig, wordsOf } from './definition.js'
+import { type BudgetConfig, moneyOf, wordsOf } from './definition.js'
 import { type Window, windowAt } from './window.js'
 
 /** The owner of a budget: `key:demo`, its name in messages, and whether callers may see the figures. */
@@ -36,8 +36,8 @@ export class Budget {
     readonly id: string,
     readonly owner: Owner,
     public config: BudgetConfig,
-    /** Limit and window, for messages. */
-    public words: string,
+    /** For messages. */
+    public currency: string,
     private readonly open: (id: string, limit: number, until: number) => Account,
   ) {}
 
@@ -57,8 +57,18 @@ export class Budget {
     return this.window.end
   }
 
-  change(config: BudgetConfig, words: string): void {
-    this.words = words
+  /** Limit and window, for messages. */
+  get words(): string {
+    return wordsOf(this.config, this.currency)
+  }
+
+  /** An amount of nano-units, for messages. */
+  money(nano: number): string {
+    return moneyOf(nano, this.currency)
+  }
+
+  change(config: BudgetConfig, currency: string): void {
+    this.currency = currency
     const isOther = config.limit !== this.config.limit
     this.config = config
     if (!isOther || this.account === undefined) return
@@ -117,13 +127,12 @@ export class Budgets {
   of(owner: Owner, configs: readonly BudgetConfig[] | undefined, currency: string): readonly Budget[] {
     return (configs ?? []).map(config => {
       const id = `${owner.scope}/${config.every}${config.zone === 'UTC' ? '' : `/${config.zone}`}`
-      const words = wordsOf(config, currency)
       const known = this.all.get(id)
       if (known) {
-        known.change(config, words)
+        known.change(config, currency)
         return this.meter(known)
       }
-      const budget = new Budget(id, owner, config, words, (name, limit, until) => this.open(name, limit, until))
+      const budget = new Budget(id, owner, config, currency, (name, limit, until) => this.open(name, limit, until))
       this.all.set(id, budget)
       if (this.all.size > MOST) this.forgetOne()
       return this.meter(budget)

@@ -44,9 +44,12 @@ export function windowOf({ every, zone }: BudgetConfig): string {
   return `${every} ${zone}`
 }
 
+/** `1.5 USD`, of nano-units: without an exponent, however little it is. */
+export function moneyOf(nano: number, currency: string): string {
+  return `${(nano / NANO).toFixed(9).replace(/\.?0+$/, '')} ${currency}`
+}
+
 /** `1.5 USD a day`. */
 export function wordsOf({ limit, every }: BudgetConfig, currency: string): string {
-  // Without an exponent, however little it is.
-  const amount = (limit / NANO).toFixed(9).replace(/\.?0+$/, '')
-  return `${amount} ${currency} ${every === 'ever' ? 'for good' : every === 'hour' ? 'an hour' : `a ${every}`}`
+  return `${moneyOf(limit, currency)} ${every === 'ever' ? 'for good' : every === 'hour' ? 'an hour' : `a ${every}`}`
 }

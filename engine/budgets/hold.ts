@@ -36,6 +36,8 @@ interface Entry {
 export interface Shortage {
   budget: Budget
   denial: Denial
+  /** What the exchange needs to begin, and what is left for it: nano-units. Not of one that has begun. */
+  missing?: { needed: number; left: number }
 }
 
 /** The smallest step of a stream, and how many steps the rest of a budget is divided into: tokens. */
@@ -144,7 +146,7 @@ export class Hold implements Held {
     for (const { account, budget, isForced } of this.entries) {
       if (isForced || account.free >= more) continue
       const denial = account.denied()
-      if (denial !== undefined) return { budget, denial }
+      if (denial !== undefined) return { budget, denial, missing: { needed: more, left: Math.max(0, account.free) + account.left } }
       isAsking = true
     }
     if (isAsking) return undefined
@@ -251,7 +253,7 @@ export class Hold implements Held {
       return
     }
     // The stream itself holds the money, so waiting for it to come back is useless.
-    this.shortage = shortage?.denial === 'held' ? { ...shortage, denial: 'spent' } : shortage
+    this.shortage = shortage && { budget: shortage.budget, denial: shortage.denial === 'held' ? 'spent' : shortage.denial }
     if (this.shortage !== undefined && this.seen >= this.output) this.onSpent(this.shortage)
   }
 

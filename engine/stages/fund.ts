@@ -25,8 +25,9 @@ const OTHER = 'x-sluice-model'
 const SOON = 3_600_000
 
 /**
- * Reserves money for an exchange that has a budget, and estimates the usage of another one for the ledger. Throws, or rejects with, `billing` if a budget is spent, `rate_limit`
- * if other exchanges hold its rest, and `unavailable` if its balance is unknown.
+ * Reserves money for an exchange that has a budget, and estimates the usage of another one for the ledger. Throws, or
+ * rejects with, `billing` if a budget is spent, `rate_limit` if other exchanges hold its rest, and `unavailable` if its
+ * balance is unknown.
  */
 export function fund(
   route: Route,
@@ -246,7 +247,7 @@ export async function enter(hold: Hold | undefined, budgets: readonly Budget[]):
 }
 
 /** The error for a spent budget. */
-function refusalOf({ budget, denial }: Shortage): GatewayError {
+function refusalOf({ budget, denial, missing }: Shortage): GatewayError {
   const { owner, words, id, until } = budget
   const whose = owner.isTold ? `The budget of ${owner.words}` : 'A budget of this gateway'
   const headers = { 'x-sluice-budget': owner.isTold ? id : 'gateway' }
@@ -266,11 +267,20 @@ function refusalOf({ budget, denial }: Shortage): GatewayError {
     })
   const rest = until - Date.now()
   const anew = Number.isFinite(until) ? ` It resets at ${new Date(until).toISOString().slice(0, 19)}Z.` : ''
-  return new GatewayError('billing', `${whose} is spent${owner.isTold ? `: ${words}` : ''}.${anew}`, {
+  return new GatewayError('billing', `${whose} ${tooLittle(budget, missing)}.${anew}`, {
     // Clients would retry at once, in vain.
     headers: { ...headers, 'x-should-retry': 'false' },
     reason: 'budget',
     ...(rest <= SOON && rest > 0 && { retryAfter: String(Math.ceil(rest / 1_000)) }),
-    cause: `${cause} is spent`,
+    cause: `${cause} ${missing && missing.left > 0 ? 'has too little left' : 'is spent'}`,
   })
+}
+
+/** What a budget lacks; its figures only for callers who may see them. */
+function tooLittle(budget: Budget, missing: Shortage['missing']): string {
+  const { owner, words } = budget
+  if (missing === undefined || missing.left <= 0) return `is spent${owner.isTold ? `: ${words}` : ''}`
+  if (!owner.isTold) return 'has too little left for this request'
+  const { needed, left } = missing
+  return `(${words}) has ${budget.money(left)} left, and this request may cost ${budget.money(needed)}: a shorter answer or prompt costs less`
 }
