@@ -2,7 +2,7 @@
 
 import type { Exchange, Labels } from '../core/exchange.js'
 import { memberAt } from '../core/members.js'
-import { isOmitted } from '../core/text.js'
+import { isOmitted, storable } from '../core/text.js'
 import type { Body, Dialect, Member } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
 
@@ -38,15 +38,12 @@ function inBody(members: readonly Member[] | undefined, body: Body): string | un
   return undefined
 }
 
-/** Control characters and unpaired surrogates, which no store can hold. */
-const NO_TEXT = /[\0-\x1f\x7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
-
 /** Most texts are such, and are found to be so in a pass that is cheaper than a replacement that replaces nothing. */
 const PLAIN = /^[ -~]{1,256}$/
 
 function textOf(value: string | undefined): string | undefined {
   if (value === undefined || value === '') return undefined
-  return PLAIN.test(value) ? value : value.slice(0, LONGEST).replaceAll(NO_TEXT, '\ufffd')
+  return PLAIN.test(value) ? value : storable(value.slice(0, LONGEST))
 }
 
 function tagsOf(text: string): string[] {

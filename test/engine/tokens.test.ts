@@ -135,6 +135,13 @@ test('a token that is expired, for another audience or signed by another gets 40
   ])
     expect((await ask(token)).status).toBe(401)
   expect(await told(ask(await sign(first, {}, -60)))).toEqual([401, 'The token has expired.'])
+  // The ledger could not hold such a name, and a list of names would show two.
+  for (const name of ['ada\0', 'ada\nbob', '\ud800ada'])
+    for (const [claim, claims] of [
+      ['sub', { sub: name }],
+      ['org.unit', { org: { unit: name } }],
+    ] as const)
+      expect(await told(ask(await sign(first, claims)))).toEqual([401, `The claim "${claim}" of the token has control characters.`])
   const claude = new Anthropic({ apiKey: await sign(first, {}, -60), baseURL: gateway.url, maxRetries: 0 })
   const refused = claude.messages.create({ model: 'anthropic/sim', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] })
   await expect(refused).rejects.toMatchObject({ status: 401, error: { type: 'error', error: { type: 'authentication_error' } } })
