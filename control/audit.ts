@@ -15,8 +15,8 @@ export interface Actor {
   of?: Bound
 }
 
-/** Names of teams, or of keys. */
-export type Bound = { teams: readonly string[] } | { keys: readonly string[] }
+/** Names of teams, and of the groups in which their keys may be put (undefined: `default` alone); or names of keys. */
+export type Bound = { teams: readonly string[]; groups?: readonly string[] } | { keys: readonly string[] }
 
 export interface Written<Result> {
   result: Result

@@ -465,18 +465,22 @@ export function addAdminCommands(program: Command): void {
   command(token, 'create <name>', 'create a token; it is shown only once')
     .requiredOption('--role <role>', 'its role: owner, admin, operator, auditor, manager or member')
     .option('--team <names...>', 'the teams of a manager')
+    .option('--group <names...>', 'the groups into which a manager may put keys (default: only the group default)')
     .option('--key <names...>', 'the keys of a member')
     .option('--expires <when>', 'a date, a time from now such as 30d, or never', 'never')
-    .action(async (name: string, options: Options & { role: string; expires: string; team?: string[]; key?: string[] }) => {
-      const made = await ask<{ secret: string }>(options, 'POST', '/tokens', {
-        name,
-        role: options.role,
-        expires_at: moment(options.expires),
-        ...(options.team && { teams: options.team }),
-        ...(options.key && { keys: options.key }),
-      })
-      show(options, made, () => made.secret)
-    })
+    .action(
+      async (name: string, options: Options & { role: string; expires: string; team?: string[]; group?: string[]; key?: string[] }) => {
+        const made = await ask<{ secret: string }>(options, 'POST', '/tokens', {
+          name,
+          role: options.role,
+          expires_at: moment(options.expires),
+          ...(options.team && { teams: options.team }),
+          ...(options.group && { groups: options.group }),
+          ...(options.key && { keys: options.key }),
+        })
+        show(options, made, () => made.secret)
+      },
+    )
   token
     .command('first <link>')
     .description('create the first token with the link from the first start; it is shown only once')

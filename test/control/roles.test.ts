@@ -90,6 +90,8 @@ describe('a role that is bound to teams or keys', () => {
       ['manager', { keys: ['red-1'] }],
       ['member', { teams: ['red'] }],
       ['auditor', { teams: ['red'] }],
+      ['member', { keys: ['red-1'], groups: ['staff'] }],
+      ['auditor', { groups: ['staff'] }],
     ] as const) {
       const { status, body } = await gateway.admin<{ code: string }>('POST', '/tokens', { name: 'x', role, ...bound })
       expect([status, body.code]).toEqual([422, 'bound'])
@@ -117,6 +119,31 @@ describe('a role that is bound to teams or keys', () => {
     expect((await call('POST', '/keys/red-1/rotate', tokens.member, { grace_ms: 0 })).status).toBe(200)
     expect((await call('POST', '/keys/red-2/rotate', tokens.member, {})).status).toBe(404)
     expect((await call('POST', '/keys', tokens.member, { name: 'mine' })).status).toBe(403)
+  })
+
+  test('puts its keys only into the groups that its token names, and leaves them in those that they have', async () => {
+    const given = { name: 'grouped', role: 'manager', teams: ['red'], groups: ['staff', 'default'] }
+    const { body } = await gateway.admin<{ secret: string; token: object }>('POST', '/tokens', given)
+    expect(body.token).toMatchObject({ of: { teams: ['red'], groups: ['staff', 'default'] } })
+    const make = (token: string | undefined, name: string, groups?: string[]): Promise<Told<{ code?: string; title?: string }>> =>
+      call('POST', '/keys', token, { name, ...(groups && { groups }) })
+    expect(await make(tokens.manager, 'red-4', ['default', 'staff'])).toMatchObject({
+      status: 403,
+      body: { code: 'group', title: 'With this token, the role manager may put keys only into the groups default, not into staff.' },
+    })
+    expect((await make(tokens.manager, 'red-4', ['default'])).status).toBe(201)
+    expect((await make(body.secret, 'red-5', ['staff'])).status).toBe(201)
+    expect((await make(body.secret, 'red-6', ['vip'])).status).toBe(403)
+    const set = async (token: string | undefined, name: string, groups: string[]): Promise<number> =>
+      (await call('PATCH', `/keys/${name}`, token, { groups })).status
+    expect(await set(tokens.manager, 'red-4', ['staff'])).toBe(403)
+    expect(await set(body.secret, 'red-4', ['staff'])).toBe(200)
+    // It has the one, and the other is permitted.
+    expect(await set(tokens.manager, 'red-4', ['staff', 'default'])).toBe(200)
+    expect(await set(tokens.manager, 'red-4', ['default'])).toBe(200)
+    expect(await set(tokens.manager, 'red-4', ['staff'])).toBe(403)
+    expect((await call('PATCH', '/keys/red-5', tokens.manager, { tags: ['x'] })).status).toBe(200)
+    for (const name of ['red-4', 'red-5']) await gateway.admin('POST', `/keys/${name}/revoke`, {})
   })
 
   test('sees the usage of only its own keys', async () => {

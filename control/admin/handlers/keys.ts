@@ -30,6 +30,7 @@ export const keyHandlers = (published: Publish): Handlers => ({
     const given = bodyOf<Partial<KeyFields> & { name: string }>(call)
     checkFields(given)
     const fields = { ...given, ...ownTeam(actor, given.team) }
+    checkGroups(actor, given.groups, [])
     reply.code(201)
     return published(createKey(store, actor, fields))
   },
@@ -43,10 +44,11 @@ export const keyHandlers = (published: Publish): Handlers => ({
   'keys.show': ownKey,
   'keys.set': async call => {
     const { store, actor } = call
-    const { version } = await ownKey(call)
+    const { version, groups } = await ownKey(call)
     const patch = bodyOf<KeyPatch>(call)
     checkFields(patch)
     if (patch.team !== undefined) ownTeam(actor, patch.team)
+    checkGroups(actor, patch.groups, groups)
     // A key that meanwhile belongs to another team is not changed.
     const expected = versionOf(call) ?? (actor.of && version)
     return published(setKey(store, actor, nameOf(call), patch, expected))
@@ -92,4 +94,21 @@ function ownTeam({ of, role }: Actor, team: string | null | undefined): { team?:
       'team',
     )
   return { team: own }
+}
+
+/** Groups of an actor that is bound to teams and whose bound names none. */
+const USUAL_GROUPS: readonly string[] = ['default']
+
+/** Throws if an actor may not put a key into a group. A key keeps those that it has. */
+function checkGroups({ of, role }: Actor, groups: readonly string[] | undefined, had: readonly string[]): void {
+  if (of === undefined || !('teams' in of)) return
+  const may = of.groups ?? USUAL_GROUPS
+  const other = groups?.find(group => !may.includes(group) && !had.includes(group))
+  if (other !== undefined)
+    throw new Problem(
+      403,
+      'group',
+      `With this token, the role ${role} may put keys only into the groups ${may.join(', ')}, not into ${other}.`,
+      'groups',
+    )
 }

@@ -12,6 +12,7 @@ interface NewToken {
   role: string
   expires_at?: number | null
   teams?: string[]
+  groups?: string[]
   keys?: string[]
 }
 
@@ -19,7 +20,7 @@ export const tokenHandlers = (api: ApiDocument, first: FirstToken): Handlers => 
   'tokens.list': async ({ store }) => ({ tokens: await listTokens(store) }),
   'tokens.create': async call => {
     const token = bodyOf<NewToken>(call)
-    const { teams: _teams, keys: _keys, ...given } = token
+    const { teams: _teams, groups: _groups, keys: _keys, ...given } = token
     const bound = boundOf(api, token)
     call.reply.code(201)
     return createToken(call.store, call.actor, { ...given, ...(bound && { of: bound }) })
@@ -38,12 +39,13 @@ export const tokenHandlers = (api: ApiDocument, first: FirstToken): Handlers => 
 })
 
 /** The teams or keys of a token. Throws if the role is unknown, if it needs others, or if it takes none. */
-function boundOf(api: ApiDocument, { role, teams, keys }: NewToken): Bound | undefined {
+function boundOf(api: ApiDocument, { role, teams, groups, keys }: NewToken): Bound | undefined {
   if (!api.roles.has(role))
     throw new Problem(422, 'role', `There is no role ${role}: use one of ${[...api.roles.keys()].join(', ')}.`, 'role')
   const of = api.roles.get(role)
-  const bound = of === 'teams' ? teams && { teams } : keys && { keys }
+  const bound = of === 'teams' ? teams && { teams, ...(groups && { groups }) } : keys && { keys }
   if ((teams !== undefined && of !== 'teams') || (keys !== undefined && of !== 'keys') || (of !== undefined && bound === undefined))
     throw new Problem(422, 'bound', `A token of the role ${role} must name ${of ?? 'neither teams nor keys'}.`, of ?? 'role')
+  if (groups !== undefined && of !== 'teams') throw new Problem(422, 'bound', `A token of the role ${role} must name no groups.`, 'groups')
   return bound
 }
