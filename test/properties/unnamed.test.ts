@@ -52,9 +52,15 @@ function namedObjects(dialect: string): ReadonlySet<string> {
   return found
 }
 
+/** The same for each mapping of a dialect. */
+const open = new Map<string, ReadonlySet<string>>()
+
 /** Paths of the members that name the kind of an object, as far as there may be kinds that the schema does not know. */
 function openKinds(dialect: string): ReadonlySet<string> {
+  const known = open.get(dialect)
+  if (known !== undefined) return known
   const found = new Set<string>()
+  open.set(dialect, found)
   const look = function* (holder: Record<string, unknown>, path: string): Iterable<[Record<string, unknown>, string]> {
     for (const [name, item] of Object.entries(holder)) if (item === TOMORROW) found.add(joined(path, name))
     yield* []
