@@ -1,9 +1,10 @@
 // `sluice start`: serves until SIGTERM or SIGINT. Exit codes: 0 clean stop, 1 bad configuration, 2 cannot listen, 3 nothing
 // can be served.
 
-import pino from 'pino'
+import type { Logger } from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import { storeProblem } from '../control/folder.js'
+import { createLog, flushed } from '../control/log.js'
 import { isPostgres } from '../control/settings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { bannerOf, showBanner } from './banner.js'
@@ -93,15 +94,10 @@ function tell(message: FromWorker): void {
   process.send?.(message, () => undefined)
 }
 
-function createLog(level: string): pino.Logger {
-  // Lines are buffered and written together; the rest is written at exit.
-  return pino({ level, base: null }, pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 200 }))
-}
-
 async function serveUntilStopped(
   open: () => Promise<Gateway>,
   settings: Settings,
-  log: pino.Logger,
+  log: Logger,
   isAlone: boolean,
   isDemonstration = false,
 ): Promise<{ gateway: Gateway; control: Control | undefined }> {
@@ -125,7 +121,7 @@ async function serveUntilStopped(
     isStopping = true
     await gateway.close()
     await control?.stop()
-    await new Promise<void>(done => log.flush(() => done()))
+    await flushed(log)
     process.exit(0)
   }
   onStop(() => void stop())

@@ -6,6 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Logger } from 'pino'
+import { flushed } from '../control/log.js'
 import { showBanner } from './banner.js'
 import { type Control, startControl } from './control.js'
 import { freePort } from './ports.js'
@@ -95,6 +96,7 @@ export async function supervise(config: string, first: Good, workers: number, lo
   }
   const end = async (): Promise<never> => {
     await control?.stop()
+    await flushed(log)
     process.exit(0)
   }
   const giveUp = (how: number | string | null): never => {

@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
-import { createLog } from './log.js'
+import { createLog, flushed } from './log.js'
 import { type ControlProcess, runControl } from './process.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type ToControlProcess } from './settings.js'
 
@@ -19,7 +19,7 @@ const tell = (message: FromControlProcess): void => void process.send?.(message,
 async function main(): Promise<void> {
   // Ctrl-C in a terminal reaches every process, but the workers need this one to the end.
   process.on('SIGINT', () => undefined)
-  const log = createLog()
+  const log = createLog('info', 'control')
   const ended = supervisorEnded()
   const message = await Promise.race([once(process, 'message'), ended])
   if (message === undefined) process.exit(0)
@@ -51,11 +51,15 @@ async function main(): Promise<void> {
     const until = Date.now() + LAST_RECORDS
     while (control.workers.all().length > 0 && Date.now() < until) await new Promise(done => setTimeout(done, 20))
     await control.close()
+    await flushed(log)
     process.exit(0)
   }
   control.keeper.onRefused = error => {
     log.error({ cause: String(error) }, 'cannot open the store')
-    void control.close().then(() => process.exit(EXIT_REFUSED))
+    void control
+      .close()
+      .then(() => flushed(log))
+      .then(() => process.exit(EXIT_REFUSED))
   }
   void ended.then(stop)
 }
