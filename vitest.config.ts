@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Short files that take long: a fresh checkout knows no durations, and begins with the largest files. */
 const LONG =
-  /\/(?:properties\/\w+|soak\/soak|fuzz\/fuzz|faults\/faults|jsonata\/fuzz|control\/crash|package\/\w+|cli\/(?:commands|overlay|process)|codegen\/(?:findings|incremental)|data\/(?:cases|fresh|scenarios|told)|engine\/allocation)\.test\.ts$/
+  /\/(?:properties\/\w+|soak\/soak|fuzz\/fuzz|faults\/faults|jsonata\/fuzz|control\/(?:crash|full)|package\/\w+|cli\/(?:commands|overlay|process)|codegen\/(?:findings|incremental)|data\/(?:cases|fresh|scenarios|told)|engine\/allocation)\.test\.ts$/
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

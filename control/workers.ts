@@ -172,7 +172,8 @@ export class Workers {
       this.counted.set(worker.id, seq)
       this.options.onRecords(records)
     }
-    if (await this.options.ingest.add(records)) this.send(worker, { type: 'ack', seq })
+    const isKept = await this.options.ingest.add(records)
+    this.send(worker, { type: isKept ? 'ack' : 'refused', seq })
   }
 
   /** In sequence for each worker, because questions about one account must not overtake each other. */

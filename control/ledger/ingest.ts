@@ -61,6 +61,7 @@ export class Ingest {
   /** The last reports of exchanges under way that the store has not accepted, by exchange. */
   private readonly unnoted = new Map<string, { worker: string; record: ExchangeRecord }>()
   private noting: NodeJS.Timeout | undefined
+  private isSpoolBroken = false
   private oldest: number | undefined
 
   constructor(private readonly options: IngestOptions) {}
@@ -73,7 +74,7 @@ export class Ingest {
   /** Takes records; true once they are safe, false if there is no room for them. */
   add(records: readonly ExchangeRecord[]): Promise<boolean> {
     this.supersede(records)
-    if (this.waiting >= MOST_WAITING) return Promise.resolve(this.options.spool.add(records) !== undefined)
+    if (this.waiting >= MOST_WAITING) return Promise.resolve(this.spooled(records) !== undefined)
     this.oldest ??= Date.now()
     this.waiting += records.length
     return new Promise(resolve => {
@@ -85,12 +86,20 @@ export class Ingest {
 
   /** Copies records that wait for the store into the spool, so that they are safe although the store is slow. */
   private copy(job: Job): void {
-    try {
-      job.copy = this.options.spool.add(job.records)
-    } catch (error) {
-      this.options.log.error({ cause: String(error) }, 'the spool cannot be written')
-    }
+    job.copy = this.spooled(job.records)
     if (job.copy !== undefined) job.done(true)
+  }
+
+  /** The id of a copy in the spool; undefined if there is no room for it. */
+  private spooled(records: readonly ExchangeRecord[]): number | undefined {
+    try {
+      const copy = this.options.spool.add(records)
+      this.isSpoolBroken = false
+      return copy
+    } catch (error) {
+      this.warnOfSpool(error)
+      return undefined
+    }
   }
 
   private run(): void {
@@ -159,8 +168,14 @@ export class Ingest {
     try {
       spool.keepRefused(record, cause)
     } catch (other) {
-      log.error({ cause: String(other) }, 'the spool cannot be written')
+      this.warnOfSpool(other)
     }
+  }
+
+  /** Once until it can be written. */
+  private warnOfSpool(error: unknown): void {
+    if (!this.isSpoolBroken) this.options.log.error({ cause: String(error) }, 'the spool cannot be written')
+    this.isSpoolBroken = true
   }
 
   // The spool ------------------------------------------------------------------------------------------------------

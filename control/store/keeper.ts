@@ -4,8 +4,9 @@ import type { Logger } from 'pino'
 import { SchemaError } from './migrate.js'
 import { openStore, type Store, type StoreOptions } from './store.js'
 
-/** Milliseconds between attempts to open it. */
+/** Milliseconds between attempts to open it, and between warnings that it is unreachable. */
 const AGAIN = 500
+const WARN_AGAIN = 10_000
 
 /** The store is needed but unreachable. */
 export class StoreUnreachable extends Error {
@@ -20,6 +21,7 @@ export class Keeper {
   private isClosed = false
   private timer: NodeJS.Timeout | undefined
   private hasWarned = false
+  private warnedAt = Number.NEGATIVE_INFINITY
 
   constructor(
     private readonly options: StoreOptions,
@@ -64,7 +66,7 @@ export class Keeper {
 
   /** An operation of the store succeeded. */
   succeeded(): void {
-    if (!this.isUp) this.log.info('the store is reachable again')
+    if (!this.isUp && this.hasWarned) this.log.info('the store is reachable again')
     this.isUp = true
     this.hasWarned = false
   }
@@ -72,8 +74,10 @@ export class Keeper {
   /** An operation of the store failed: it counts as unreachable until the next one succeeds. */
   failed(error: unknown): void {
     this.isUp = false
-    if (this.hasWarned) return
+    // A full disk can be read, and not written: it would be both several times a second.
+    if (this.hasWarned || performance.now() < this.warnedAt + WARN_AGAIN) return
     this.hasWarned = true
+    this.warnedAt = performance.now()
     this.log.error(
       { cause: error instanceof Error ? `${(error as { code?: string }).code ?? error.name} ${error.message}` : String(error) },
       'the store is unreachable',

@@ -2,7 +2,18 @@
 
 import { chmodSync } from 'node:fs'
 import { DatabaseSync, type StatementSyncInstance } from '@photostructure/sqlite'
-import { Kysely, type RawBuilder, SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement, sql } from 'kysely'
+import {
+  type DatabaseConnection,
+  Kysely,
+  type RawBuilder,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDialect,
+  type SqliteDialectConfig,
+  SqliteDriver,
+  type SqliteStatement,
+  sql,
+} from 'kysely'
 import type { Engine } from './engine.js'
 import type { AccountTable, Tables } from './tables.js'
 
@@ -61,7 +72,24 @@ class Adapter extends SqliteAdapter {
   }
 }
 
+/** SQLite itself ends a transaction for which there is no room: the reason of that must not be lost for there being none to end. */
+class Driver extends SqliteDriver {
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await super.rollbackTransaction(connection).catch(error => {
+      if (!(error instanceof Error) || !error.message.includes('no transaction is active')) throw error
+    })
+  }
+}
+
 class Dialect extends SqliteDialect {
+  constructor(private readonly config: SqliteDialectConfig) {
+    super(config)
+  }
+
+  override createDriver(): SqliteDriver {
+    return new Driver(this.config)
+  }
+
   override createAdapter(): SqliteAdapter {
     return new Adapter()
   }

@@ -227,6 +227,9 @@ export class ControlClient implements Store, Treasury {
       case 'ack':
         this.outbox.acknowledged(message.seq)
         break
+      case 'refused':
+        this.outbox.refused(message.seq)
+        break
       case 'key':
         this.answered(message)
         break

@@ -22,6 +22,8 @@ export type FromWorker =
 /** Messages from the control process. `seq` is the position in its order of changes. */
 export type FromControl =
   | { type: 'ack'; seq: number }
+  /** A batch could be kept nowhere: it has to be sent again. */
+  | { type: 'refused'; seq: number }
   | { type: 'key'; ask: number; key: KeyConfig | null; seq: number }
   /** `key` is undefined: the store cannot be reached at the moment. */
   | { type: 'key'; ask: number; key: undefined }

@@ -7,6 +7,8 @@ import { BATCH, type Batch, OpenBatch, TextList, writeRecord } from './records.j
 /** Milliseconds. */
 const GATHER = 20
 const LAST_ACK = 3_000
+/** How soon a batch that was refused is sent again. */
+const AGAIN = 500
 
 /** Records kept while the control process does not take them. */
 const MOST = 65_536
@@ -20,6 +22,9 @@ export class Outbox {
   private spare: Batch['numbers'] | undefined
   private timer: NodeJS.Timeout | undefined
   private readonly unacknowledged = new Map<number, Batch>()
+  /** Those of them that were refused, and that have not been acknowledged since. */
+  private readonly refusedOnes = new Set<number>()
+  private again: NodeJS.Timeout | undefined
   /** Records in `unacknowledged`. */
   private waiting = 0
   private nextBatch = 1
@@ -67,7 +72,22 @@ export class Outbox {
     this.unacknowledged.delete(seq)
     this.waiting -= batch.ids.length
     this.spare = new Float64Array(batch.numbers.buffer)
+    if (this.refusedOnes.delete(seq)) this.sendRefused()
     if (this.unacknowledged.size === 0) this.whenEmpty?.()
+  }
+
+  /** The control process could keep a batch nowhere. The oldest one is tried again, and the others when it is acknowledged. */
+  refused(seq: number): void {
+    if (!this.unacknowledged.has(seq)) return
+    this.refusedOnes.add(seq)
+    this.again ??= setTimeout(() => this.sendRefused(), AGAIN).unref()
+  }
+
+  private sendRefused(): void {
+    clearTimeout(this.again)
+    this.again = undefined
+    const [seq] = this.refusedOnes
+    if (seq !== undefined) this.sendBatch(seq, this.unacknowledged.get(seq) as Batch)
   }
 
   /** All names, for a control process that knows none yet. */
@@ -81,7 +101,7 @@ export class Outbox {
     for (const [seq, batch] of this.unacknowledged) this.sendBatch(seq, batch)
   }
 
-  /** Sends the remaining records and waits briefly for their acknowledgement. */
+  /** Sends the remaining records and waits briefly for their acknowledgement; those that were refused to the end are lost. */
   async empty(): Promise<void> {
     this.leave()
     if (this.unacknowledged.size === 0) return
@@ -89,6 +109,8 @@ export class Outbox {
       this.whenEmpty = done
       setTimeout(done, LAST_ACK)
     })
+    for (const seq of this.refusedOnes) this.lost += (this.unacknowledged.get(seq) as Batch).ids.length
+    this.tellLost()
   }
 
   private leave(): void {
