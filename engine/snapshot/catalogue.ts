@@ -39,6 +39,41 @@ function heaviest(entry: CatalogueEntry, names: readonly string[]): number | und
   return most
 }
 
+/** The entries of a catalogue by the names that they match, and those with a pattern; by position, in its order. */
+interface Index {
+  named: ReadonlyMap<string, readonly number[]>
+  patterned: readonly number[]
+}
+
+const indexes = new WeakMap<Catalogue, Index>()
+
+/** Configurations have thousands of models, and the catalogue thousands of entries, of which few match a name. */
+function indexOf(catalogue: Catalogue): Index {
+  const known = indexes.get(catalogue)
+  if (known !== undefined) return known
+  const named = new Map<string, number[]>()
+  const patterned: number[] = []
+  for (const [position, { match }] of catalogue.entries()) {
+    if (match.some(pattern => pattern.includes('*'))) patterned.push(position)
+    for (const name of match) {
+      if (name.includes('*')) continue
+      const positions = named.get(name)
+      if (positions) positions.push(position)
+      else named.set(name, [position])
+    }
+  }
+  const index = { named, patterned }
+  indexes.set(catalogue, index)
+  return index
+}
+
+/** The entries that may match one of some names, in the order of the catalogue. */
+function candidates(catalogue: Catalogue, names: readonly string[]): CatalogueEntry[] {
+  const { named, patterned } = indexOf(catalogue)
+  const positions = new Set([...patterned, ...names.flatMap(name => named.get(name) ?? [])])
+  return [...positions].sort((left, right) => left - right).map(position => catalogue[position] as CatalogueEntry)
+}
+
 /**
  * The entries about a model of a provider, in rising precedence. A provider of many makers prefixes names with the maker
  * and a slash: the part behind the last slash matches, too.
@@ -46,7 +81,7 @@ function heaviest(entry: CatalogueEntry, names: readonly string[]): number | und
 export function entriesFor(catalogue: Catalogue, provider: string, name: string): Found[] {
   const away = [...new Set([name, name.slice(name.lastIndexOf('/') + 1)])]
   const found: (Found & { weight: number })[] = []
-  for (const entry of catalogue) {
+  for (const entry of candidates(catalogue, away)) {
     const isHome = entry.providers === undefined || entry.providers.includes(provider)
     const home = isHome ? heaviest(entry, [name]) : undefined
     const weight = home ?? heaviest(entry, away)

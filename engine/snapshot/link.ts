@@ -24,7 +24,7 @@ import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
 import { mediaRules } from './media.js'
 import type { Binding, Key, Mirror, Model, Standing, Target } from './model.js'
-import { dialectFor, pairOf } from './pairs.js'
+import { pairOf, spokenTo } from './pairs.js'
 import { parameterRules } from './parameters.js'
 import { patchedAnswers, withUsageOf } from './patched-answers.js'
 import { patchedDialect, patchedMapping, patchFor } from './patched-requests.js'
@@ -284,15 +284,14 @@ function mappingIn({ mappings }: Plan, pair: string): Mapping {
 function bindingFor(served: Served, from: Dialect, asked?: string): Binding | undefined {
   const { target, model, upstream, base, plan, pool, wishes, expressions } = served
   const { provider } = target
-  const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
-  const name = dialectFor(from.name, spoken, pair => pair in plan.mappings || plan.leftOut?.has(pair) === true)
+  const name = spokenTo(from.name, provider, asked, plan)
   if (name === undefined) return undefined
   const endpoint = provider.speaks[name] as Endpoint
-  const spokenTo = withUsageOf(endpoint, plan.dialects[name] as Dialect)
+  const usual = withUsageOf(endpoint, plan.dialects[name] as Dialect)
   const patch = patchFor(wishes, name, expressions)
   const made = name === from.name ? undefined : mappingIn(plan, pairOf(from.name, name))
   const mapping = made && patch ? patchedMapping(made, patch) : made
-  const to = patch && !made ? patchedDialect(spokenTo, patch) : spokenTo
+  const to = patch && !made ? patchedDialect(usual, patch) : usual
   const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
   const held = new Map(wishes.flatMap(wish => Object.entries(wish.headers ?? {})).map(([key, value]) => [key.toLowerCase(), value]))

@@ -1,6 +1,6 @@
 // Which mappings a configuration needs. Reading the code of all of them would be a large part of a start.
 
-import type { PlanFacts } from '../plan.js'
+import type { Plan, PlanFacts, ProviderPlan } from '../plan.js'
 import type { GatewayConfig } from './config.js'
 
 /** The name of the mapping between two dialects. */
@@ -11,6 +11,25 @@ export function pairOf(client: string, upstream: string): string {
 /** The dialect in which a client's request is sent: the client's own if it is spoken, else the first with a mapping. */
 export function dialectFor(client: string, spoken: readonly string[], has: (pair: string) => boolean): string | undefined {
   return spoken.includes(client) ? client : spoken.find(dialect => has(pairOf(client, dialect)))
+}
+
+/** By the mappings of a plan, and by client and provider. */
+const found = new WeakMap<Plan['mappings'], Map<string, string | undefined>>()
+
+/** The same for one of the dialects of a provider, or for all. Each target of a configuration asks for it for all clients. */
+export function spokenTo(client: string, { name, speaks }: ProviderPlan, asked: string | undefined, plan: Plan): string | undefined {
+  const { mappings, leftOut } = plan
+  let known = found.get(mappings)
+  if (known === undefined) found.set(mappings, (known = new Map()))
+  const key = `${client} ${name} ${asked ?? ''}`
+  if (!known.has(key)) {
+    const spoken = asked === undefined ? Object.keys(speaks) : [asked]
+    known.set(
+      key,
+      dialectFor(client, spoken, pair => pair in mappings || leftOut?.has(pair) === true),
+    )
+  }
+  return known.get(key)
 }
 
 /** Those of the mappings that a request to one of the upstreams may need. */
