@@ -13,17 +13,19 @@ export function dialectFor(client: string, spoken: readonly string[], has: (pair
   return spoken.includes(client) ? client : spoken.find(dialect => has(pairOf(client, dialect)))
 }
 
-/** By the mappings of a plan, and by client and provider. */
-const found = new WeakMap<Plan['mappings'], Map<string, string | undefined>>()
+/** By the mappings of a plan, by provider, and by client. */
+const found = new WeakMap<Plan['mappings'], WeakMap<ProviderPlan, Map<string, string | undefined>>>()
 
 /** The same for one of the dialects of a provider, or for all. Each target of a configuration asks for it for all clients. */
-export function spokenTo(client: string, { name, speaks }: ProviderPlan, asked: string | undefined, plan: Plan): string | undefined {
+export function spokenTo(client: string, provider: ProviderPlan, asked: string | undefined, plan: Plan): string | undefined {
   const { mappings, leftOut } = plan
-  let known = found.get(mappings)
-  if (known === undefined) found.set(mappings, (known = new Map()))
-  const key = `${client} ${name} ${asked ?? ''}`
+  let providers = found.get(mappings)
+  if (providers === undefined) found.set(mappings, (providers = new WeakMap()))
+  let known = providers.get(provider)
+  if (known === undefined) providers.set(provider, (known = new Map()))
+  const key = `${client} ${asked ?? ''}`
   if (!known.has(key)) {
-    const spoken = asked === undefined ? Object.keys(speaks) : [asked]
+    const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
     known.set(
       key,
       dialectFor(client, spoken, pair => pair in mappings || leftOut?.has(pair) === true),
