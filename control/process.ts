@@ -93,6 +93,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     await admin?.close()
     await workers.close()
     await ingest.close()
+    workers.reportAllLost()
     await changes?.close()
     await keeper.close()
     spool.close()

@@ -53,6 +53,8 @@ export class Workers {
   /** The last counted batch of each worker: a repeated one is not counted again. */
   private readonly counted = new Map<string, number>()
   private readonly leaving = new Map<string, NodeJS.Timeout>()
+  /** The records in the batches of each worker that could be kept nowhere, and that it has not sent again. */
+  private readonly refused = new Map<string, Map<number, number>>()
 
   constructor(private readonly options: WorkersOptions) {
     this.server = createServer(socket => this.accept(socket))
@@ -99,6 +101,7 @@ export class Workers {
         setTimeout(() => {
           this.leaving.delete(worker.id)
           this.counted.delete(worker.id)
+          this.reportLost(worker.id)
           void this.options.ingest.writeLost(worker.id).then(() => this.options.onGone(worker.id))
         }, GRACE),
       )
@@ -173,7 +176,21 @@ export class Workers {
       this.options.onRecords(records)
     }
     const isKept = await this.options.ingest.add(records)
+    if (isKept) this.refused.get(worker.id)?.delete(seq)
+    else this.refused.set(worker.id, (this.refused.get(worker.id) ?? new Map<number, number>()).set(seq, records.length))
     this.send(worker, { type: isKept ? 'ack' : 'refused', seq })
+  }
+
+  /** Reports the records that a worker can no longer send again. */
+  private reportLost(worker: string): void {
+    const count = [...(this.refused.get(worker)?.values() ?? [])].reduce((sum, records) => sum + records, 0)
+    this.refused.delete(worker)
+    if (count > 0) this.options.onLost(count)
+  }
+
+  /** The same for all of them, at the end, when nothing is written any more. */
+  reportAllLost(): void {
+    for (const worker of [...this.refused.keys()]) this.reportLost(worker)
   }
 
   /** In sequence for each worker, because questions about one account must not overtake each other. */

@@ -101,7 +101,7 @@ export class Outbox {
     for (const [seq, batch] of this.unacknowledged) this.sendBatch(seq, batch)
   }
 
-  /** Sends the remaining records and waits briefly for their acknowledgement; those that were refused to the end are lost. */
+  /** Sends the remaining records and waits briefly for their acknowledgement. */
   async empty(): Promise<void> {
     this.leave()
     if (this.unacknowledged.size === 0) return
@@ -109,8 +109,6 @@ export class Outbox {
       this.whenEmpty = done
       setTimeout(done, LAST_ACK)
     })
-    for (const seq of this.refusedOnes) this.lost += (this.unacknowledged.get(seq) as Batch).ids.length
-    this.tellLost()
   }
 
   private leave(): void {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { onPostgres } from './stores.js'
 
 let stage: Stage
 beforeAll(async () => {
@@ -12,8 +13,8 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 /** Locks the files of an instance, so that nothing can be written to them. Returns what unlocks them. */
-function lockFiles({ folder }: Instance): () => void {
-  const databases = ['sluice.sqlite', 'spool.sqlite'].map(name => {
+function lockFiles({ folder }: Instance, names = ['sluice.sqlite', 'spool.sqlite']): () => void {
+  const databases = names.map(name => {
     const database = new DatabaseSync(join(folder, 'data', name), { timeout: 5_000 })
     database.exec('begin immediate')
     return database
@@ -65,16 +66,19 @@ test('records reach the ledger if it can be written again when the gateway ends'
   expect(await exported(again)).toHaveLength(1)
 })
 
-test('records that cannot be kept are counted in the log when the gateway ends', async () => {
-  const gateway = await stage.start()
-  const unlock = lockFiles(gateway)
-  for (let count = 0; count < 3; count++) await (await ask(gateway.url, FILE_KEY)).text()
-  await until(
-    async () => said(gateway, 'the spool cannot be written'),
-    count => count > 0,
-  )
-  await gateway.stop()
-  unlock()
-  const lost = gateway.log.find(line => line.includes('records were lost'))
-  expect(JSON.parse(lost ?? '{}')).toMatchObject({ count: 3 })
+onPostgres('while Postgres is unreachable, too', postgres => {
+  test('records that cannot be kept are counted in the log when the gateway ends', async () => {
+    const gateway = await stage.start({ store: { at: await postgres().database() } })
+    await postgres().stop()
+    const unlock = lockFiles(gateway, ['spool.sqlite'])
+    for (let count = 0; count < 3; count++) await (await ask(gateway.url, FILE_KEY)).text()
+    await until(
+      async () => said(gateway, 'the spool cannot be written'),
+      count => count > 0,
+    )
+    await gateway.stop()
+    unlock()
+    const lost = gateway.log.find(line => line.includes('records were lost'))
+    expect(JSON.parse(lost ?? '{}')).toMatchObject({ count: 3 })
+  })
 })
