@@ -10,6 +10,8 @@ import type { Counter, Grant, HeldSlots } from '../../engine/limits/shared.js'
 const COMMAND = 250
 const CONNECT = 2_000
 const LONGEST_PAUSE = 2_000
+/** Milliseconds after which a connection without an answer is given up: a network may drop all in silence. */
+const SILENCE = 3_000
 /** Milliseconds between signs of life of a process, and after which a silent one is gone. */
 const HEARTBEAT = 2_000
 const GONE = 10_000
@@ -67,6 +69,9 @@ export class RedisCounter implements Counter {
       maxRetriesPerRequest: 0,
       commandTimeout: COMMAND,
       connectTimeout: CONNECT,
+      socketTimeout: SILENCE,
+      // After a failover the server that was the primary may still answer.
+      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
       retryStrategy: times => Math.min(50 * 2 ** times, LONGEST_PAUSE),
     }) as Redis & Commands
     // Each failing command rejects by itself; without a listener the client would write to standard error.

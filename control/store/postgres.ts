@@ -1,6 +1,6 @@
 // Postgres as a store, for several instances.
 
-import { Kysely, PostgresDialect, type RawBuilder, sql } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPool, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 import type { Kind } from './columns.js'
 import type { Engine, Rows } from './engine.js'
@@ -11,6 +11,9 @@ const CONNECTIONS = 8
 const CONNECT = 3_000
 const STATEMENT = 30_000
 const RECONNECT = 1_000
+/** How often the server is asked whether it is there and may write, and how long it may take to answer. */
+const PING = 5_000
+const PONG = 5_000
 
 /** The lock for writes: the audit chain and the order of `change` need one writer in the whole database. */
 const WRITE_LOCK = 7_236_511
@@ -37,19 +40,58 @@ function arrayOf(lists: Rows['lists'], index: number, kind: Kind): string {
   return `{${values.join(',')}}`
 }
 
+/**
+ * A pool that can be given up: a network that drops all in silence leaves its connections open, and their queries without an
+ * answer; a server that is no longer the primary answers, and refuses to write.
+ */
+class Pool implements PostgresPool {
+  private readonly clients = new Set<pg.ClientBase & Partial<Pick<pg.Client, 'end'>>>()
+  private pool: pg.Pool
+
+  constructor(private readonly url: string) {
+    this.pool = this.open()
+  }
+
+  private open(): pg.Pool {
+    const pool = new pg.Pool({
+      connectionString: this.url,
+      max: CONNECTIONS,
+      connectionTimeoutMillis: CONNECT,
+      statement_timeout: STATEMENT,
+      application_name: 'sluice',
+      types,
+    })
+    // A connection broke while idle, or between two queries of a transaction; the next query fails, or opens another.
+    pool.on('error', () => undefined)
+    pool.on('connect', client => {
+      client.on('error', () => undefined)
+      this.clients.add(client)
+    })
+    pool.on('remove', client => this.clients.delete(client))
+    return pool
+  }
+
+  connect(): Promise<pg.PoolClient> {
+    return this.pool.connect()
+  }
+
+  end(): Promise<void> {
+    return this.pool.end()
+  }
+
+  /** Ends all connections, and the queries that wait for an answer. */
+  renew(): void {
+    const [pool, clients] = [this.pool, [...this.clients]]
+    this.clients.clear()
+    this.pool = this.open()
+    for (const client of clients) void client.end?.().catch(() => undefined)
+    void pool.end().catch(() => undefined)
+  }
+}
+
 /** Connects on the first query, which reports an unreachable server. */
 export function openPostgres(url: string): Engine {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: CONNECTIONS,
-    connectionTimeoutMillis: CONNECT,
-    statement_timeout: STATEMENT,
-    application_name: 'sluice',
-    types,
-  })
-  // A connection broke while idle, or between two queries of a transaction; the next query fails, or opens another.
-  pool.on('error', () => undefined)
-  pool.on('connect', client => client.on('error', () => undefined))
+  const pool = new Pool(url)
   return {
     kind: 'postgres',
     db: new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }),
@@ -77,36 +119,58 @@ export function openPostgres(url: string): Engine {
     notifyChange: async trx => {
       await sql`select pg_notify(${CHANNEL}, '')`.execute(trx)
     },
-    onChange: async run => listen(url, run),
+    onChange: async run => listen(url, run, () => pool.renew()),
   }
 }
 
-/** Listens for changes until closed, and reconnects. Behind a pooler it may hear nothing, so the caller polls, too. */
-function listen(url: string, run: () => void): { close(): Promise<void> } {
+/**
+ * Listens for changes until closed, and reconnects. Behind a pooler it may hear nothing, so the caller polls, too. `onGone` runs
+ * if the server does not answer, or may not write.
+ */
+function listen(url: string, run: () => void, onGone: () => void): { close(): Promise<void> } {
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
   const again = (): void => {
     client = undefined
-    if (isClosed || timer) return
+    clearTimeout(timer)
+    timer = undefined
+    if (isClosed) return
     timer = setTimeout(() => {
       timer = undefined
       void connect()
     }, RECONNECT)
     timer.unref()
   }
+  const ping = async (mine: pg.Client): Promise<void> => {
+    const canWrite = await within(PONG, mine.query<{ transaction_read_only: string }>('show transaction_read_only'))
+      .then(({ rows }) => rows[0]?.transaction_read_only === 'off')
+      .catch(() => false)
+    if (client !== mine || isClosed) return
+    if (canWrite) {
+      timer = setTimeout(() => void ping(mine), PING).unref()
+      return
+    }
+    onGone()
+    void mine.end().catch(() => undefined)
+    again()
+  }
   const connect = async (): Promise<void> => {
     const mine = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT, application_name: 'sluice listen' })
     client = mine
-    mine.on('error', again)
-    mine.on('end', again)
+    const gone = (): void => {
+      if (client === mine) again()
+    }
+    mine.on('error', gone)
+    mine.on('end', gone)
     mine.on('notification', run)
     try {
       await mine.connect()
-      await mine.query(`listen ${CHANNEL}`)
+      await within(PONG, mine.query(`listen ${CHANNEL}`))
+      if (client === mine) timer = setTimeout(() => void ping(mine), PING).unref()
     } catch {
-      await mine.end().catch(() => undefined)
-      again()
+      void mine.end().catch(() => undefined)
+      gone()
     }
   }
   void connect()
@@ -116,5 +180,19 @@ function listen(url: string, run: () => void): { close(): Promise<void> } {
       clearTimeout(timer)
       await client?.end().catch(() => undefined)
     },
+  }
+}
+
+/** Rejects if an answer takes longer: milliseconds. */
+async function within<Answer>(time: number, answer: Promise<Answer>): Promise<Answer> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(new Error('no answer')), time)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+    answer.catch(() => undefined)
   }
 }

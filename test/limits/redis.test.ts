@@ -6,6 +6,7 @@ import { RedisCounter } from '../../cli/state/redis.js'
 import { amountsOf, Lease, take } from '../../engine/limits/lease.js'
 import { REQUESTS } from '../../engine/limits/meter.js'
 import { Sharing } from '../../engine/limits/shared.js'
+import { startNetwork } from '../network.js'
 import { PATIENCE, sleep } from '../polling.js'
 import { REDIS, startRedis, type TestRedis } from '../redis.js'
 
@@ -114,6 +115,24 @@ describe.skipIf(REDIS === undefined)('a counter over Redis', () => {
     expect(admitted).toBeGreaterThan(4_900)
     expect(calls).toBeLessThan(asked / 10)
     for (const { sharing } of processes) sharing.close()
+  })
+
+  test('counts together again when a network that dropped all in silence is back for new connections', async () => {
+    const network = await startNetwork({ host: '127.0.0.1', port: Number(new URL(redis.url).port) })
+    const counter = new RedisCounter(`redis://127.0.0.1:${network.port}`)
+    await counter.ready(5_000)
+    expect((await counter.take('silent', 10, 3_600_000, 1)).amount).toBe(1)
+    network.cut()
+    await expect(counter.take('silent', 10, 3_600_000, 1)).rejects.toThrow()
+    network.heal()
+    const taken = async (): Promise<number> =>
+      counter.take('silent', 10, 3_600_000, 1).then(
+        ({ amount }) => amount,
+        () => 0,
+      )
+    await expect.poll(taken, { timeout: 30_000 }).toBe(1)
+    await counter.close()
+    network.close()
   })
 
   test('counts locally while Redis is down, with one warning, and shares again when it is back', async () => {
