@@ -35,7 +35,7 @@ export function createAccessLog(log: Logger, lateness = LATENESS): AccessLog {
     add(call, total) {
       const level = isFailure(call) ? WARN : INFO
       if (level === INFO && !log.isLevelEnabled('info')) return
-      gathered += `{"level":${level},"time":${Date.now()},${JSON.stringify(accessLine(call, total)).slice(1, -1)},"msg":"request"}\n`
+      gathered += `{"level":${level},"time":${Date.now()},${accessLine(call, total)},"msg":"request"}\n`
       if (gathered.length > MOST) flush()
       else timer ??= setTimeout(flush, lateness)
     },

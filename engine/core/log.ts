@@ -5,41 +5,59 @@ import { LONGEST_ID } from './text.js'
 import { NANO, spentBy } from './usage.js'
 
 /**
- * The fields of a line. `cost` and, if different, `charge` are in the currency of the prices. Times are milliseconds. It
- * never holds a key, a body or a secret.
+ * The members of a line, as JSON. `cost` and, if different, `charge` are in the currency of the prices. Times are milliseconds.
+ * It never holds a key, a body or a secret. Written member by member: an object and its JSON would take twice the time.
  */
-export function accessLine(exchange: Exchange, total: number): Record<string, unknown> {
+export function accessLine(exchange: Exchange, total: number): string {
   const { log } = exchange
   const { cost, charge } = spentBy(exchange)
-  return {
-    id: exchange.id,
-    client_id: exchange.headers['x-request-id']?.slice(0, LONGEST_ID),
-    route: log.route?.name,
-    method: exchange.method,
-    path: exchange.path,
-    key: log.key,
-    model: log.model,
-    target: log.target,
-    status: log.status,
-    attempts: log.attempts > 1 ? log.attempts : undefined,
-    bytes_in: log.bytesIn,
-    bytes_out: log.bytesOut,
-    usage: log.usage,
-    cost: cost === undefined ? undefined : cost / NANO,
-    charge: charge === undefined || log.times === undefined ? undefined : charge / NANO,
-    partial: log.isPartial,
-    mirror: log.isMirror,
-    first_byte: round(log.firstByte),
-    first_token: round(log.firstToken),
-    total: round(total),
-    error: log.error,
-    failed: log.failed,
-    cancelled: log.cancelled,
-    calls: log.consulted,
-    facts: log.facts,
-    masked: log.masked,
-    upstream: log.call && factsOf(log.call),
-  }
+  return `"id":"${exchange.id}"${
+    word('client_id', exchange.headers['x-request-id']?.slice(0, LONGEST_ID)) +
+    word('route', log.route?.name) +
+    word('method', exchange.method) +
+    word('path', exchange.path) +
+    word('key', log.key) +
+    word('model', log.model) +
+    word('target', log.target) +
+    figure('status', log.status) +
+    figure('attempts', log.attempts > 1 ? log.attempts : undefined) +
+    figure('bytes_in', log.bytesIn) +
+    figure('bytes_out', log.bytesOut) +
+    other('usage', log.usage) +
+    figure('cost', cost === undefined ? undefined : cost / NANO) +
+    figure('charge', charge === undefined || log.times === undefined ? undefined : charge / NANO) +
+    other('partial', log.isPartial) +
+    other('mirror', log.isMirror) +
+    figure('first_byte', round(log.firstByte)) +
+    figure('first_token', round(log.firstToken)) +
+    figure('total', round(total)) +
+    other('error', log.error) +
+    other('failed', log.failed) +
+    other('cancelled', log.cancelled) +
+    other('calls', log.consulted) +
+    other('facts', log.facts) +
+    other('masked', log.masked) +
+    (log.call ? upstreamOf(log.call) : '')
+  }`
+}
+
+/** Texts in which JSON escapes nothing: most names and paths. */
+const PLAIN = /^[ !#-[\]-~]*$/
+
+const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
+const word = (name: string, text: string | undefined): string => (text === undefined ? '' : `,"${name}":${quoted(text)}`)
+const figure = (name: string, value: number | undefined): string => (value === undefined ? '' : `,"${name}":${value}`)
+const other = (name: string, value: unknown): string => (value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`)
+
+function upstreamOf(call: Call): string {
+  const { status, request_id: id, connect, headers, first_event: first } = factsOf(call)
+  const facts =
+    figure('status', status) +
+    word('request_id', id) +
+    figure('connect', connect) +
+    figure('headers', headers) +
+    figure('first_event', first)
+  return `,"upstream":{${facts.slice(1)}}`
 }
 
 /** Whether a line reports a failure that is not the client's; a failure that another target made good counts as well. */
