@@ -144,12 +144,13 @@ describe.each([
         await sleep(1)
       }
     })()
-    await askOften(gateway.url, 1_500)
+    // Less than one process keeps, also if it serves all of them.
+    await askOften(gateway.url, 1_000)
     // A gateway that ends waits only a while for a reader that is behind.
-    await until(() => text.split('"status":404,').length > 1_500)
+    await until(() => text.split('"status":404,').length > 1_000)
     await gateway.stop()
     await reading
-    expect(linesOf(text).filter(({ status }) => status === 404)).toHaveLength(1_500)
+    expect(linesOf(text).filter(({ status }) => status === 404)).toHaveLength(1_000)
   })
 })
 
