@@ -131,7 +131,7 @@ export class Ingest {
   private finish(job: Job, isWritten: boolean): void {
     clearTimeout(job.timer)
     if (!isWritten && job.copy === undefined) this.copy(job)
-    if (isWritten && job.copy !== undefined) this.options.spool.remove(job.copy)
+    if (isWritten && job.copy !== undefined) this.removeCopy(job.copy)
     job.done(isWritten || job.copy !== undefined)
   }
 
@@ -172,6 +172,15 @@ export class Ingest {
     }
   }
 
+  /** A copy that stays is written again, and counted once. */
+  private removeCopy(copy: number): void {
+    try {
+      this.options.spool.remove(copy)
+    } catch (error) {
+      this.warnOfSpool(error)
+    }
+  }
+
   /** Once until it can be written. */
   private warnOfSpool(error: unknown): void {
     if (!this.isSpoolBroken) this.options.log.error({ cause: String(error) }, 'the spool cannot be written')
@@ -188,14 +197,16 @@ export class Ingest {
         this.timer = undefined
         if (this.running) this.drainSoon()
         else {
-          this.running = this.drain().finally(() => {
-            this.running = undefined
-            if (this.jobs.length > 0) this.run()
-            else this.drainSoon()
-          })
+          this.running = this.drain()
+            .catch(error => this.warnOfSpool(error))
+            .finally(() => {
+              this.running = undefined
+              if (this.jobs.length > 0) this.run()
+              else this.drainSoon()
+            })
         }
       },
-      this.options.keeper.up ? 0 : AGAIN,
+      this.options.keeper.up && !this.isSpoolBroken ? 0 : AGAIN,
     )
   }
 
@@ -211,6 +222,7 @@ export class Ingest {
       }
       if (!(await this.write(next.records))) return
       spool.remove(next.id)
+      this.isSpoolBroken = false
     }
   }
 

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
@@ -101,6 +102,37 @@ test('running exchanges that are reported before the store is open are recorded 
     { id: first.id, worker: 'w1' },
     { id: second.id, worker: 'w2' },
   ])
+  await ingest.close()
+  await keeper.close()
+  spool.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('a spool that can be read and not written is drained when it can be, and its records are counted once', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
+  const path = join(folder, 'spool.sqlite')
+  const spool = openSpool(path)
+  const keeper = new Keeper({ at: join(folder, 'store.sqlite'), mayMigrate: true }, log, async () => undefined)
+  await keeper.open()
+  spool.add(recordsFrom(Date.now(), 3))
+  const ingest = new Ingest({ keeper, spool, pricing: () => undefined, bookings: [], log, instance: () => 1 })
+  const locker = new DatabaseSync(path)
+  locker.exec('begin immediate')
+  ingest.drainSoon()
+  await until(
+    () => verifyLedger(keeper.get()),
+    ({ rows }) => rows === 3,
+  )
+  expect(await ingest.add(recordsFrom(Date.now() + 10, 2))).toBe(true)
+  expect(spool.isEmpty).toBe(false)
+  locker.exec('rollback')
+  locker.close()
+  await until(
+    async () => ingest.isIdle,
+    isIdle => isIdle,
+  )
+  expect(spool.isEmpty).toBe(true)
+  expect(await verifyLedger(keeper.get())).toEqual({ rows: 5, differences: {} })
   await ingest.close()
   await keeper.close()
   spool.close()
