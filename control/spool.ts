@@ -25,7 +25,10 @@ export interface Spool {
   setAside(id: number, cause: string): void
   /** Keeps a record that the store refuses until the next start, when it is tried again. */
   keepRefused(record: ExchangeRecord, cause: string): void
-  /** Keys as they were answered, for a start without the store. */
+  /**
+   * Keys as they were answered, for a start without the store. These, and the time, are written if they can be: what cannot be
+   * is told to the `warn` of `openSpool`, and keys that could not be removed are unknown to this process all the same.
+   */
   rememberKey(sha256: string, key: KeyConfig): void
   forgetKeys(ids: readonly number[]): void
   keyOf(sha256: string): KeyConfig | undefined
@@ -66,15 +69,15 @@ function check(path: string): string {
 }
 
 /** Throws a sentence if the file cannot be used. */
-export function openSpool(path: string): Spool {
+export function openSpool(path: string, warn: (error: unknown) => void = () => undefined): Spool {
   try {
-    return open(path)
+    return open(path, warn)
   } catch (error) {
     throw unusable(path, error, ADVICE)
   }
 }
 
-function open(path: string): Spool {
+function open(path: string, warn: (error: unknown) => void): Spool {
   const database = new DatabaseSync(path)
   chmodSync(path, 0o600)
   database.exec(`
@@ -100,6 +103,21 @@ function open(path: string): Spool {
   const { size } = database.prepare('select coalesce(sum(size), 0) as size from batch').get() as { size: number }
   const fact = database.prepare(`select value from fact where name = 'certain_at'`).get() as { value: number } | undefined
   let [held, certainAt] = [size, fact?.value ?? 0]
+  /** Keys that are still to be removed. */
+  const forgotten = new Set<number>()
+  const attempt = (write: () => void): void => {
+    try {
+      write()
+    } catch (error) {
+      warn(error)
+    }
+  }
+  const dropForgotten = (): void => {
+    for (const id of forgotten) {
+      dropKey.run(id)
+      forgotten.delete(id)
+    }
+  }
   const drop = (id: number): void => {
     const row = remove.get(id) as { size: number } | undefined
     held -= row?.size ?? 0
@@ -133,20 +151,30 @@ function open(path: string): Spool {
       putAside.run(Date.now(), cause, serialize([record]))
       trimAside.run()
     },
-    rememberKey: (sha256, key) => void putKey.run(sha256, key.id as number, JSON.stringify(key)),
-    forgetKeys: ids => {
-      for (const id of ids) dropKey.run(id)
+    rememberKey: (sha256, key) =>
+      attempt(() => {
+        dropForgotten()
+        putKey.run(sha256, key.id as number, JSON.stringify(key))
+      }),
+    forgetKeys(ids) {
+      for (const id of ids) forgotten.add(id)
+      attempt(dropForgotten)
     },
     keyOf(sha256) {
       const row = getKey.get(sha256) as { key: string } | undefined
-      return row && (JSON.parse(row.key) as KeyConfig)
+      const key = row && (JSON.parse(row.key) as KeyConfig)
+      return key === undefined || forgotten.has(key.id as number) ? undefined : key
     },
     get certainAt() {
       return certainAt
     },
     set certainAt(time) {
       certainAt = time
-      putFact.run('certain_at', time)
+      attempt(() => {
+        // Keys that could not be removed are not certain at a later start.
+        dropForgotten()
+        putFact.run('certain_at', time)
+      })
     },
     close: () => database.close(),
   }

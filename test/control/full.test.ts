@@ -66,6 +66,27 @@ test('records reach the ledger if it can be written again when the gateway ends'
   expect(await exported(again)).toHaveLength(1)
 })
 
+test('a key of the store is accepted, and refused once it is revoked, while the spool cannot be written', async () => {
+  const gateway = await stage.start()
+  const make = async (name: string): Promise<string> => (await gateway.admin<{ secret: string }>('POST', '/keys', { name })).body.secret
+  const [used, fresh] = [await make('used'), await make('fresh')]
+  expect((await ask(gateway.url, used)).status).toBe(200)
+  const unlock = lockFiles(gateway, ['spool.sqlite'])
+  expect((await ask(gateway.url, fresh)).status).toBe(200)
+  for (const [name, secret] of [
+    ['used', used],
+    ['fresh', fresh],
+  ] as const) {
+    expect((await gateway.admin('POST', `/keys/${name}/revoke`, {})).status).toBe(200)
+    const refused = await until(
+      () => ask(gateway.url, secret),
+      ({ status }) => status !== 200,
+    )
+    expect([name, refused.status]).toEqual([name, 403])
+  }
+  unlock()
+})
+
 onPostgres('while Postgres is unreachable, too', postgres => {
   test('records that cannot be kept are counted in the log when the gateway ends', async () => {
     const gateway = await stage.start({ store: { at: await postgres().database() } })
@@ -80,5 +101,23 @@ onPostgres('while Postgres is unreachable, too', postgres => {
     unlock()
     const lost = gateway.log.find(line => line.includes('records were lost'))
     expect(JSON.parse(lost ?? '{}')).toMatchObject({ count: 3 })
+    await postgres().start()
+  })
+
+  test('a key that was revoked while the spool could not be written is not known from the spool', async () => {
+    const gateway = await stage.start({ store: { at: await postgres().database() }, workers: 2 })
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'revoked' })
+    expect((await ask(gateway.url, body.secret)).status).toBe(200)
+    const unlock = lockFiles(gateway, ['spool.sqlite'])
+    expect((await gateway.admin('POST', '/keys/revoked/revoke', {})).status).toBe(200)
+    await until(
+      () => ask(gateway.url, body.secret),
+      ({ status }) => status !== 200,
+    )
+    await postgres().stop()
+    // Each connection may reach the worker that has not asked yet.
+    for (let count = 0; count < 20; count++)
+      expect((await ask(gateway.url, body.secret, 'sim', {}, { connection: 'close' })).status).not.toBe(200)
+    unlock()
   })
 })
