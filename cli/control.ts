@@ -12,8 +12,9 @@ import { HOME } from './home.js'
 import { RUN } from './run-id.js'
 
 const MAIN = fileURLToPath(new URL('../control/main.js', import.meta.url))
-/** Milliseconds before it is restarted, and until it is killed. */
+/** Milliseconds before it is restarted: if it died, and if it cannot work, as on a full disk. Then until it is killed. */
 const AGAIN = 500
+const REFUSED_AGAIN = 10_000
 const PATIENCE = 10_000
 
 export interface Control {
@@ -32,6 +33,7 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
   let child: ChildProcess | undefined
   let isStopping = false
   let restarts = 0
+  let refused = ''
   const reloads: Reloads = { taken: 0, refused: 0 }
   let timer: NodeJS.Timeout | undefined
   const begin = (): void => {
@@ -52,12 +54,18 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
     mine.send(sent, () => undefined)
     mine.on('message', (message: FromControlProcess) => {
       if (!('refused' in message)) return
-      log.error({ folder: store.folder }, `no keys of the store and no ledger: ${message.refused}`)
+      if (message.refused !== refused) log.error({ folder: store.folder }, `no keys of the store and no ledger: ${message.refused}`)
+      refused = message.refused
       onRefused?.()
     })
     mine.on('exit', (code, signal) => {
       if (child === mine) child = undefined
-      if (isStopping || code === EXIT_REFUSED) return
+      if (isStopping) return
+      if (code === EXIT_REFUSED) {
+        // Without a file, the gateway has given up its store.
+        if (onRefused === undefined) timer = setTimeout(begin, REFUSED_AGAIN)
+        return
+      }
       restarts++
       log.error({ code, signal }, 'the control process ended; starting another')
       timer = setTimeout(begin, AGAIN)

@@ -101,8 +101,9 @@ test.each([
 test.each([
   ['spool.sqlite', (path: string): void => void mkdirSync(path)],
   ['lock.sqlite', (path: string): void => writeFileSync(path, TEXT)],
-])('a %s that cannot be used is named, and keys of the file are served', async (name, spoil) => {
+])('a %s that cannot be used is named, and keys of the file are served until it can be', async (name, spoil) => {
   const before = await stage.start()
+  const { body: made } = await before.admin<{ secret: string }>('POST', '/keys', { name: 'stored' })
   await before.stop()
   const path = join(before.folder, 'data', name)
   for (const more of ['', '-wal', '-shm']) rmSync(path + more, { force: true })
@@ -113,6 +114,13 @@ test.each([
     const { msg } = JSON.parse((await line('no keys of the store and no ledger')) as string) as { msg: string }
     expect(msg).toContain(`The file ${path} cannot be used`)
     expect((await ask(url, FILE_KEY)).status).toBe(200)
+    expect((await ask(url, made.secret)).status).toBe(503)
+    rmSync(path, { recursive: true })
+    const { status } = await until(
+      () => ask(url, made.secret),
+      response => response.status === 200,
+    )
+    expect(status).toBe(200)
   } finally {
     await stop()
   }
