@@ -26,8 +26,6 @@ import { Workers } from './workers.js'
 
 /** Milliseconds: the age of cached keys counts in hours, so it is noted once a minute. */
 const NOTE_CERTAIN = 60_000
-/** Milliseconds between warnings that the spool cannot be written. */
-const WARN_AGAIN = 60_000
 
 export interface ControlProcess {
   keeper: Keeper
@@ -119,12 +117,7 @@ function takeSpool(folder: string, log: Logger): Spool {
   const path = join(folder, SPOOL_FILE)
   const file = moveDamagedAside(path)
   if (file !== undefined) log.error({ file }, 'the spool was damaged, and is moved aside: records in it that the store lacks have no rows')
-  let warnedAt = Number.NEGATIVE_INFINITY
-  return openSpool(path, error => {
-    if (performance.now() < warnedAt + WARN_AGAIN) return
-    warnedAt = performance.now()
-    log.error({ cause: String(error) }, 'keys that a start without the store should know cannot be written to the spool')
-  })
+  return openSpool(path, error => log.error({ cause: String(error) }, 'the spool cannot be written'))
 }
 
 /** Reports changes in the store to the caches of workers and of the spool. */

@@ -12,23 +12,24 @@ const MOST_ASIDE = 10_000
 /** Bytes of records: some five million. */
 const MOST = 1024 ** 3
 
+/** What cannot be written is told to the `warn` of `openSpool`, once until something can be. */
 export interface Spool {
   readonly isEmpty: boolean
+  /** The last attempt to read or to write it failed. */
+  readonly isBroken: boolean
   /** Bytes in the spool. */
   readonly size: number
-  /** The id of the new batch; undefined if there is no room. */
+  /** The id of the new batch; undefined if there is no room, or if it cannot be written. */
   add(records: readonly ExchangeRecord[]): number | undefined
   /** The oldest batch; its records are undefined if they cannot be read. */
   next(): { id: number; records: ExchangeRecord[] | undefined } | undefined
-  remove(id: number): void
-  /** Keeps a batch that cannot be read until the next start. */
-  setAside(id: number, cause: string): void
+  /** False if it stays. */
+  remove(id: number): boolean
+  /** Keeps a batch that cannot be read until the next start; false if it stays where it is. */
+  setAside(id: number, cause: string): boolean
   /** Keeps a record that the store refuses until the next start, when it is tried again. */
   keepRefused(record: ExchangeRecord, cause: string): void
-  /**
-   * Keys as they were answered, for a start without the store. These, and the time, are written if they can be: what cannot be
-   * is told to the `warn` of `openSpool`, and keys that could not be removed are unknown to this process all the same.
-   */
+  /** Keys as they were answered, for a start without the store. One that cannot be removed is unknown to this process all the same. */
   rememberKey(sha256: string, key: KeyConfig): void
   forgetKeys(ids: readonly number[]): void
   keyOf(sha256: string): KeyConfig | undefined
@@ -105,12 +106,19 @@ function open(path: string, warn: (error: unknown) => void): Spool {
   let [held, certainAt] = [size, fact?.value ?? 0]
   /** Keys that are still to be removed. */
   const forgotten = new Set<number>()
-  const attempt = (write: () => void): void => {
+  let isBroken = false
+  const fail = (error: unknown): void => {
+    if (!isBroken) warn(error)
+    isBroken = true
+  }
+  const attempt = (write: () => void): boolean => {
     try {
       write()
+      isBroken = false
     } catch (error) {
-      warn(error)
+      fail(error)
     }
+    return !isBroken
   }
   const dropForgotten = (): void => {
     for (const id of forgotten) {
@@ -127,32 +135,46 @@ function open(path: string, warn: (error: unknown) => void): Spool {
     get isEmpty() {
       return held === 0
     },
+    get isBroken() {
+      return isBroken
+    },
     get size() {
       return held
     },
     add(records) {
       const blob = serialize(records)
       if (held + blob.length > MOST) return undefined
-      const { lastInsertRowid } = insert.run(blob.length, blob)
-      held += blob.length
-      return Number(lastInsertRowid)
+      let id: number | undefined
+      attempt(() => {
+        id = Number(insert.run(blob.length, blob).lastInsertRowid)
+        held += blob.length
+      })
+      return id
     },
     next() {
-      const row = oldest.get() as { id: number; records: Uint8Array } | undefined
-      return row && { id: row.id, records: readRecords(row.records) }
+      try {
+        const row = oldest.get() as { id: number; records: Uint8Array } | undefined
+        return row && { id: row.id, records: readRecords(row.records) }
+      } catch (error) {
+        // That it can be read does not say that it can be written.
+        fail(error)
+        return undefined
+      }
     },
-    remove: drop,
-    setAside(id, cause) {
-      setAside.run(Date.now(), cause, id)
-      trimAside.run()
-      drop(id)
-    },
-    keepRefused(record, cause) {
-      putAside.run(Date.now(), cause, serialize([record]))
-      trimAside.run()
-    },
-    rememberKey: (sha256, key) =>
+    remove: id => attempt(() => drop(id)),
+    setAside: (id, cause) =>
       attempt(() => {
+        setAside.run(Date.now(), cause, id)
+        trimAside.run()
+        drop(id)
+      }),
+    keepRefused: (record, cause) =>
+      void attempt(() => {
+        putAside.run(Date.now(), cause, serialize([record]))
+        trimAside.run()
+      }),
+    rememberKey: (sha256, key) =>
+      void attempt(() => {
         dropForgotten()
         putKey.run(sha256, key.id as number, JSON.stringify(key))
       }),

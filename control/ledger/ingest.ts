@@ -61,7 +61,6 @@ export class Ingest {
   /** The last reports of exchanges under way that the store has not accepted, by exchange. */
   private readonly unnoted = new Map<string, { worker: string; record: ExchangeRecord }>()
   private noting: NodeJS.Timeout | undefined
-  private isSpoolBroken = false
   private oldest: number | undefined
 
   constructor(private readonly options: IngestOptions) {}
@@ -74,7 +73,7 @@ export class Ingest {
   /** Takes records; true once they are safe, false if there is no room for them. */
   add(records: readonly ExchangeRecord[]): Promise<boolean> {
     this.supersede(records)
-    if (this.waiting >= MOST_WAITING) return Promise.resolve(this.spooled(records) !== undefined)
+    if (this.waiting >= MOST_WAITING) return Promise.resolve(this.options.spool.add(records) !== undefined)
     this.oldest ??= Date.now()
     this.waiting += records.length
     return new Promise(resolve => {
@@ -86,20 +85,8 @@ export class Ingest {
 
   /** Copies records that wait for the store into the spool, so that they are safe although the store is slow. */
   private copy(job: Job): void {
-    job.copy = this.spooled(job.records)
+    job.copy = this.options.spool.add(job.records)
     if (job.copy !== undefined) job.done(true)
-  }
-
-  /** The id of a copy in the spool; undefined if there is no room for it. */
-  private spooled(records: readonly ExchangeRecord[]): number | undefined {
-    try {
-      const copy = this.options.spool.add(records)
-      this.isSpoolBroken = false
-      return copy
-    } catch (error) {
-      this.warnOfSpool(error)
-      return undefined
-    }
   }
 
   private run(): void {
@@ -131,7 +118,8 @@ export class Ingest {
   private finish(job: Job, isWritten: boolean): void {
     clearTimeout(job.timer)
     if (!isWritten && job.copy === undefined) this.copy(job)
-    if (isWritten && job.copy !== undefined) this.removeCopy(job.copy)
+    // A copy that stays is written again, and counted once.
+    if (isWritten && job.copy !== undefined) this.options.spool.remove(job.copy)
     job.done(isWritten || job.copy !== undefined)
   }
 
@@ -154,37 +142,16 @@ export class Ingest {
   /** Writes records of which the store refuses one in halves, until that one is alone: the others do not wait for it. */
   private async writeApart(records: readonly ExchangeRecord[], error: unknown): Promise<boolean> {
     if (records.length <= 1) {
-      for (const record of records) this.keepRefused(record, error)
+      const { spool, log } = this.options
+      const cause = String(error)
+      for (const record of records) {
+        log.error({ exchange: record?.id, cause }, 'the store refuses a record, which is set aside: table aside of the spool')
+        spool.keepRefused(record, cause)
+      }
       return true
     }
     const middle = records.length >> 1
     return (await this.write(records.slice(0, middle))) && (await this.write(records.slice(middle)))
-  }
-
-  private keepRefused(record: ExchangeRecord, error: unknown): void {
-    const { spool, log } = this.options
-    const cause = String(error)
-    log.error({ exchange: record?.id, cause }, 'the store refuses a record, which is set aside: table aside of the spool')
-    try {
-      spool.keepRefused(record, cause)
-    } catch (other) {
-      this.warnOfSpool(other)
-    }
-  }
-
-  /** A copy that stays is written again, and counted once. */
-  private removeCopy(copy: number): void {
-    try {
-      this.options.spool.remove(copy)
-    } catch (error) {
-      this.warnOfSpool(error)
-    }
-  }
-
-  /** Once until it can be written. */
-  private warnOfSpool(error: unknown): void {
-    if (!this.isSpoolBroken) this.options.log.error({ cause: String(error) }, 'the spool cannot be written')
-    this.isSpoolBroken = true
   }
 
   // The spool ------------------------------------------------------------------------------------------------------
@@ -197,16 +164,14 @@ export class Ingest {
         this.timer = undefined
         if (this.running) this.drainSoon()
         else {
-          this.running = this.drain()
-            .catch(error => this.warnOfSpool(error))
-            .finally(() => {
-              this.running = undefined
-              if (this.jobs.length > 0) this.run()
-              else this.drainSoon()
-            })
+          this.running = this.drain().finally(() => {
+            this.running = undefined
+            if (this.jobs.length > 0) this.run()
+            else this.drainSoon()
+          })
         }
       },
-      this.options.keeper.up && !this.isSpoolBroken ? 0 : AGAIN,
+      this.options.keeper.up && !this.options.spool.isBroken ? 0 : AGAIN,
     )
   }
 
@@ -217,12 +182,8 @@ export class Ingest {
       if (next === undefined) return
       if (next.records === undefined) {
         log.error({ batch: next.id }, 'records of the spool cannot be read, and are set aside: table aside of the spool')
-        spool.setAside(next.id, 'cannot be read')
-        continue
-      }
-      if (!(await this.write(next.records))) return
-      spool.remove(next.id)
-      this.isSpoolBroken = false
+        if (!spool.setAside(next.id, 'cannot be read')) return
+      } else if (!(await this.write(next.records)) || !spool.remove(next.id)) return
     }
   }
 
