@@ -4,7 +4,7 @@
 
 import { fstatSync, write, writeSync } from 'node:fs'
 
-/** Characters that wait; with longer ones, lines are dropped. */
+/** Characters that wait; lines beyond them are dropped. */
 const MOST = 4 * 1024 * 1024
 /** Characters that are written at once, however soon; less waits for more. */
 const ENOUGH = 4_096
@@ -80,13 +80,17 @@ export class LogStream {
     this.timer = undefined
     if (this.bytes !== undefined) return
     if (this.length === 0) {
-      const { flushed } = this
-      this.flushed = []
-      for (const done of flushed) done()
+      this.endFlush()
       return
     }
     this.bytes = this.takeAll()
     this.writeOn(0)
+  }
+
+  private endFlush(): void {
+    const { flushed } = this
+    this.flushed = []
+    for (const done of flushed) done()
   }
 
   private takeAll(): Buffer {
@@ -138,9 +142,7 @@ export class LogStream {
     else if (!this.hasTold) tell(`The log cannot be written: ${code}. Its lines are lost until it can be.`)
     this.hasTold = true
     if (this.isClosed) [this.waiting, this.length] = [[], 0]
-    const { flushed } = this
-    this.flushed = []
-    for (const done of flushed) done()
+    this.endFlush()
     if (this.length > 0) this.timer ??= setTimeout(() => this.begin(), LATENESS)
   }
 

@@ -143,7 +143,8 @@ function listen(url: string, run: () => void, onGone: () => void): { close(): Pr
     timer.unref()
   }
   const ping = async (mine: pg.Client): Promise<void> => {
-    const canWrite = await within(PONG, mine.query<{ transaction_read_only: string }>('show transaction_read_only'))
+    const canWrite = await mine
+      .query<{ transaction_read_only: string }>('show transaction_read_only')
       .then(({ rows }) => rows[0]?.transaction_read_only === 'off')
       .catch(() => false)
     if (client !== mine || isClosed) return
@@ -156,7 +157,12 @@ function listen(url: string, run: () => void, onGone: () => void): { close(): Pr
     again()
   }
   const connect = async (): Promise<void> => {
-    const mine = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT, application_name: 'sluice listen' })
+    const mine = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: CONNECT,
+      query_timeout: PONG,
+      application_name: 'sluice listen',
+    })
     client = mine
     const gone = (): void => {
       if (client === mine) again()
@@ -166,7 +172,7 @@ function listen(url: string, run: () => void, onGone: () => void): { close(): Pr
     mine.on('notification', run)
     try {
       await mine.connect()
-      await within(PONG, mine.query(`listen ${CHANNEL}`))
+      await mine.query(`listen ${CHANNEL}`)
       if (client === mine) timer = setTimeout(() => void ping(mine), PING).unref()
     } catch {
       void mine.end().catch(() => undefined)
@@ -180,19 +186,5 @@ function listen(url: string, run: () => void, onGone: () => void): { close(): Pr
       clearTimeout(timer)
       await client?.end().catch(() => undefined)
     },
-  }
-}
-
-/** Rejects if an answer takes longer: milliseconds. */
-async function within<Answer>(time: number, answer: Promise<Answer>): Promise<Answer> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(new Error('no answer')), time)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-    answer.catch(() => undefined)
   }
 }
