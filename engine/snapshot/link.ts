@@ -24,7 +24,7 @@ import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
 import { mediaRules } from './media.js'
 import type { Binding, Key, Mirror, Model, Standing, Target } from './model.js'
-import { pairOf, spokenTo } from './pairs.js'
+import { pairOf, type SpokenTo } from './pairs.js'
 import { parameterRules } from './parameters.js'
 import { patchedAnswers, withUsageOf } from './patched-answers.js'
 import { patchedDialect, patchedMapping, patchFor } from './patched-requests.js'
@@ -47,6 +47,7 @@ export interface Linking {
   gateway: GatewayConfig
   plan: Plan
   poolOf(origin: string): Pool
+  spokenTo: SpokenTo
   meters: Meters
   budgets: Budgets
   balance: Balance
@@ -111,7 +112,7 @@ export function linkTarget(
   target: TargetConfig,
   modelName: string | undefined,
   config: ModelConfig | undefined,
-  { gateway, plan, poolOf, meters, budgets, balance, expressions, counted }: Linking,
+  { gateway, plan, poolOf, spokenTo, meters, budgets, balance, expressions, counted }: Linking,
   label?: string,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
@@ -156,7 +157,7 @@ export function linkTarget(
   }
   for (const from of Object.values(plan.dialects)) {
     const wishes = [config ?? {}, target] as const
-    const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin), wishes, expressions }
+    const served: Served = { target: linked, model, upstream, base, plan, spokenTo, pool: poolOf(base.origin), wishes, expressions }
     const binding = bindingFor(served, from)
     if (binding === undefined) continue
     const preferred = preferredTo(binding, served)
@@ -265,6 +266,7 @@ interface Served {
   upstream: UpstreamConfig
   base: URL
   plan: Plan
+  spokenTo: SpokenTo
   pool: Pool
   /** The operator's parameter rules for the model, and for the target. */
   wishes: readonly [ModelWishes, ModelWishes]
@@ -282,9 +284,9 @@ function mappingIn({ mappings }: Plan, pair: string): Mapping {
 
 /** The client's own dialect if the provider speaks it, else the first with a mapping, or the one that is asked for. */
 function bindingFor(served: Served, from: Dialect, asked?: string): Binding | undefined {
-  const { target, model, upstream, base, plan, pool, wishes, expressions } = served
+  const { target, model, upstream, base, plan, spokenTo, pool, wishes, expressions } = served
   const { provider } = target
-  const name = spokenTo(from.name, provider, asked, plan)
+  const name = spokenTo(from.name, provider, asked)
   if (name === undefined) return undefined
   const endpoint = provider.speaks[name] as Endpoint
   const usual = withUsageOf(endpoint, plan.dialects[name] as Dialect)

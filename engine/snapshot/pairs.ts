@@ -13,25 +13,20 @@ export function dialectFor(client: string, spoken: readonly string[], has: (pair
   return spoken.includes(client) ? client : spoken.find(dialect => has(pairOf(client, dialect)))
 }
 
-/** By the mappings of a plan, by provider, and by client. */
-const found = new WeakMap<Plan['mappings'], WeakMap<ProviderPlan, Map<string, string | undefined>>>()
+/** Finds the same for one of the dialects of a provider, or for all. */
+export type SpokenTo = (client: string, provider: ProviderPlan, asked: string | undefined) => string | undefined
 
-/** The same for one of the dialects of a provider, or for all. Each target of a configuration asks for it for all clients. */
-export function spokenTo(client: string, provider: ProviderPlan, asked: string | undefined, plan: Plan): string | undefined {
-  const { mappings, leftOut } = plan
-  let providers = found.get(mappings)
-  if (providers === undefined) found.set(mappings, (providers = new WeakMap()))
-  let known = providers.get(provider)
-  if (known === undefined) providers.set(provider, (known = new Map()))
-  const key = `${client} ${asked ?? ''}`
-  if (!known.has(key)) {
-    const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
-    known.set(
-      key,
-      dialectFor(client, spoken, pair => pair in mappings || leftOut?.has(pair) === true),
-    )
+/** Each target of a configuration asks for all clients, and most have a provider in common. */
+export function createSpokenTo({ mappings, leftOut }: Plan): SpokenTo {
+  const found = new Map<ProviderPlan, Map<string, string | undefined>>()
+  const has = (pair: string): boolean => pair in mappings || leftOut?.has(pair) === true
+  return (client, provider, asked) => {
+    let known = found.get(provider)
+    if (known === undefined) found.set(provider, (known = new Map()))
+    const key = `${client} ${asked ?? ''}`
+    if (!known.has(key)) known.set(key, dialectFor(client, asked === undefined ? Object.keys(provider.speaks) : [asked], has))
+    return known.get(key)
   }
-  return known.get(key)
 }
 
 /** Those of the mappings that a request to one of the upstreams may need. */

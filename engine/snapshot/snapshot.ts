@@ -19,6 +19,7 @@ import type { Key, Model, Route, Snapshot, Standing, Target } from './model.js'
 import { linkNames } from './names.js'
 import { createNearPath } from './near-path.js'
 import { createPage } from './page.js'
+import { createSpokenTo } from './pairs.js'
 import { addProxies } from './proxies.js'
 import { createRouter } from './router.js'
 import { createSealer } from './sealer.js'
@@ -110,7 +111,17 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
     }
     return pool
   }
-  const linking = { gateway: config, plan, poolOf, meters, budgets, balance, expressions, counted: countedUpstreams(config) }
+  const linking = {
+    gateway: config,
+    plan,
+    poolOf,
+    spokenTo: createSpokenTo(plan),
+    meters,
+    budgets,
+    balance,
+    expressions,
+    counted: countedUpstreams(config),
+  }
   const { models, find } = linkNames(config.models, linking)
   const accounts = new Map<string, Target>()
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
