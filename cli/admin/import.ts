@@ -7,6 +7,7 @@ import { nearest } from '../../codegen/read/suggest.js'
 import type { ImportedKey, KeyFields } from '../../control/keys/keys.js'
 import type { WrittenLimits } from '../../control/limits.js'
 import type { Every } from '../../engine/budgets/window.js'
+import { HIGHEST } from '../../engine/core/usage.js'
 import { isObject, jsonOr } from '../json.js'
 import { CommandError } from './client.js'
 import { instant, LATEST } from './times.js'
@@ -276,12 +277,9 @@ function quotaOf(row: Row, report: Report): KeyFields['budgets'] {
   return budgetsOf(Math.max(0, Number(rest)) / POINTS, 'ever', report)
 }
 
-/** The highest amount that the admin API takes. */
-const MOST_BUDGET = 8_999_999
-
 function budgetsOf(amount: number, every: Every, report: Report): KeyFields['budgets'] {
-  if (amount > MOST_BUDGET) report.note(`its budget is ${MOST_BUDGET}, the most that a budget can be`)
-  const limit = Math.min(amount, MOST_BUDGET)
+  if (amount > HIGHEST) report.note(`its budget is ${HIGHEST}, the most that a budget can be`)
+  const limit = Math.min(amount, HIGHEST)
   return [{ limit: `${limit.toFixed(9).replace(/\.?0+$/, '')}/${every}` }]
 }
 

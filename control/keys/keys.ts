@@ -47,9 +47,12 @@ export interface ImportedKey extends Partial<KeyFields> {
 type Row = Omit<KeyTable, 'id'> & { id: number }
 type Trx = Transaction<Tables>
 
+/** The groups of a key that names none. */
+export const USUAL_GROUPS: readonly string[] = ['default']
+
 const DEFAULTS: Omit<KeyFields, 'name'> = {
   team: null,
-  groups: ['default'],
+  groups: [...USUAL_GROUPS],
   models: null,
   routes: null,
   ips: null,

@@ -36,7 +36,7 @@ interface Entry {
 export interface Shortage {
   budget: Budget
   denial: Denial
-  /** What the exchange needs to begin, and what is left for it: nano-units. Not of one that has begun. */
+  /** What the exchange needs to begin, and what is left for it, if anything is: nano-units. Not of one that has begun. */
   missing?: { needed: number; left: number }
 }
 
@@ -146,7 +146,10 @@ export class Hold implements Held {
     for (const { account, budget, isForced } of this.entries) {
       if (isForced || account.free >= more) continue
       const denial = account.denied()
-      if (denial !== undefined) return { budget, denial, missing: { needed: more, left: Math.max(0, account.free) + account.left } }
+      if (denial !== undefined) {
+        const left = Math.max(0, account.free) + account.left
+        return { budget, denial, ...(left > 0 && { missing: { needed: more, left } }) }
+      }
       isAsking = true
     }
     if (isAsking) return undefined

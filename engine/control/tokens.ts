@@ -3,7 +3,7 @@
 
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { GatewayError } from '../core/errors.js'
-import { isStorable } from '../core/text.js'
+import { storable } from '../core/text.js'
 import { linkKey } from '../snapshot/key.js'
 import type { Key, KeySource } from '../snapshot/model.js'
 
@@ -122,12 +122,15 @@ export class TokenKeys implements KeySource {
     const name = claimOf(payload, nameFrom)
     if (typeof name !== 'string' || name === '') throw new GatewayError('authentication', `The token has no claim "${nameFrom}".`)
     const named = groupsFrom === undefined ? 'default' : claimOf(payload, groupsFrom)
-    // Replaced characters would make one caller of two.
-    if (!isStorable(name)) throw new GatewayError('authentication', `The claim "${nameFrom}" of the token has control characters.`)
     const groups = (Array.isArray(named) ? named : [named]).filter(group => typeof group === 'string')
     const team = teamFrom === undefined ? undefined : claimOf(payload, teamFrom)
-    if (typeof team === 'string' && !isStorable(team))
-      throw new GatewayError('authentication', `The claim "${teamFrom}" of the token has control characters.`)
+    // Replaced characters would make one caller of two.
+    for (const [claim, value] of [
+      [nameFrom, name],
+      [teamFrom, team],
+    ])
+      if (typeof value === 'string' && storable(value) !== value)
+        throw new GatewayError('authentication', `The claim "${claim}" of the token has control characters.`)
     return linkKey({
       name: PREFIX + name,
       sha256: '',

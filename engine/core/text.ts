@@ -12,15 +12,10 @@ export function textOf(bytes: Buffer): string {
 }
 
 /** Control characters and unpaired surrogates, which no store can hold. */
-const NO_TEXT = /[\0-\x1f\x7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/
+const NO_TEXT = /[\0-\x1f\x7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
 
-/** Whether a store can hold a text as a name. */
-export const isStorable = (text: string): boolean => !NO_TEXT.test(text)
-
-const EVERY_NO_TEXT = new RegExp(NO_TEXT, 'g')
-
-/** A text that a store can hold. */
-export const storable = (text: string): string => text.replaceAll(EVERY_NO_TEXT, '\ufffd')
+/** A text that a store can hold: a name that it would change is none. */
+export const storable = (text: string): string => text.replaceAll(NO_TEXT, '\ufffd')
 
 /** The source of a pattern that matches exactly a text. */
 export function asPattern(text: string): string {

@@ -33,10 +33,10 @@ export function spentBy({ log, startedAt }: { log: LogEntry; startedAt: number }
   return spent
 }
 
-/** The highest cost, as that of a budget: a store's numbers are exact up to it. */
-const HIGHEST = 8_999_999 * NANO
+/** The highest cost, and the highest budget, in the currency: in nano-units, a store's numbers are exact up to it. */
+export const HIGHEST = 8_999_999
 
-const bounded = (amount: number | undefined): number | undefined => (amount !== undefined && amount > HIGHEST ? HIGHEST : amount)
+const bounded = (amount: number | undefined): number | undefined => (amount === undefined ? undefined : Math.min(amount, HIGHEST * NANO))
 
 /** The charge of an exchange to the caller, in nano-units of the currency. */
 export function chargeOf(exchange: { log: LogEntry; startedAt: number }): number | undefined {

@@ -272,14 +272,14 @@ function refusalOf({ budget, denial, missing }: Shortage): GatewayError {
     headers: { ...headers, 'x-should-retry': 'false' },
     reason: 'budget',
     ...(rest <= SOON && rest > 0 && { retryAfter: String(Math.ceil(rest / 1_000)) }),
-    cause: `${cause} ${missing && missing.left > 0 ? 'has too little left' : 'is spent'}`,
+    cause: `${cause} ${missing ? 'has too little left' : 'is spent'}`,
   })
 }
 
 /** What a budget lacks; its figures only for callers who may see them. */
 function tooLittle(budget: Budget, missing: Shortage['missing']): string {
   const { owner, words } = budget
-  if (missing === undefined || missing.left <= 0) return `is spent${owner.isTold ? `: ${words}` : ''}`
+  if (missing === undefined) return `is spent${owner.isTold ? `: ${words}` : ''}`
   if (!owner.isTold) return 'has too little left for this request'
   const { needed, left } = missing
   return `(${words}) has ${budget.money(left)} left, and this request may cost ${budget.money(needed)}: a shorter answer or prompt costs less`

@@ -15,6 +15,7 @@ import {
   rotateKey,
   setKey,
   showKey,
+  USUAL_GROUPS,
 } from '../../keys/keys.js'
 import { checkLimits } from '../../limits.js'
 import { Problem } from '../../problem.js'
@@ -95,9 +96,6 @@ function ownTeam({ of, role }: Actor, team: string | null | undefined): { team?:
     )
   return { team: own }
 }
-
-/** Groups of an actor that is bound to teams and whose bound names none. */
-const USUAL_GROUPS: readonly string[] = ['default']
 
 /** Throws if an actor may not put a key into a group. A key keeps those that it has. */
 function checkGroups({ of, role }: Actor, groups: readonly string[] | undefined, had: readonly string[]): void {
