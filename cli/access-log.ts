@@ -3,7 +3,7 @@
 
 import pino, { type Logger } from 'pino'
 import type { Exchange } from '../engine/core/exchange.js'
-import { accessLine, isFailure } from '../engine/core/log.js'
+import { accessLine, isFailure } from './access-line.js'
 
 /** Milliseconds. */
 const LATENESS = 100
