@@ -4,8 +4,9 @@ import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import { writtenBudgets } from '../control/budgets/written.js'
 import { listOf } from '../control/keys/lookup.js'
-import { SchemaError } from '../control/store/migrate.js'
+import { currencyOf } from '../control/store/currency.js'
 import { openStore, type Store } from '../control/store/store.js'
+import { UnfitStore } from '../control/store/unfit.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
 import type { Find } from './config/find.js'
 import type { StoreSettings } from './config/store-settings.js'
@@ -29,11 +30,12 @@ export async function checkStore(settings: StoreSettings, gateway: GatewayConfig
   try {
     store = await openStore({ at: settings.at, mayMigrate: false })
   } catch (error) {
-    if (error instanceof SchemaError) find(['store'], 'store/schema', sentence(error), 'run `sluice store migrate`, or start the gateway')
+    if (error instanceof UnfitStore) find(['store'], 'store/schema', sentence(error), 'run `sluice store migrate`, or start the gateway')
     else find(['store'], 'store/away', `the store cannot be opened: ${sentence(error)}`, 'check that it runs, and that `store` is right')
     return { findings, keys: 0, teams: 0 }
   }
   try {
+    await checkCurrency(store, gateway, find)
     const teams = await checkTeams(store, gateway, find)
     const keys = await checkKeys(store, gateway, find)
     return { findings, keys, teams }
@@ -43,6 +45,17 @@ export async function checkStore(settings: StoreSettings, gateway: GatewayConfig
 }
 
 const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
+
+async function checkCurrency(store: Store, { currency }: GatewayConfig, find: Find): Promise<void> {
+  const own = await currencyOf(store)
+  if (own !== undefined && own !== currency)
+    find(
+      ['currency'],
+      'store/currency',
+      `the amounts in the store are in ${own}, and nothing converts them`,
+      `write \`currency: ${own}\`, or use another store`,
+    )
+}
 
 async function checkTeams({ db }: Store, { budgets, models }: GatewayConfig, find: Find): Promise<number> {
   const teams = await db.selectFrom('team').select(['name', 'budgets']).orderBy('name').execute()

@@ -20,6 +20,7 @@ import { createMetrics, type Metrics } from './metrics.js'
 import { createAnswerers } from './questions.js'
 import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, KEPT_KEY_FILE, SPOOL_FILE } from './settings.js'
 import { moveDamagedAside, openSpool, type Spool } from './spool.js'
+import { claimCurrency } from './store/currency.js'
 import { Keeper } from './store/keeper.js'
 import { register, startUpkeep, type Upkeep } from './upkeep.js'
 import { Workers } from './workers.js'
@@ -35,7 +36,7 @@ export interface ControlProcess {
   close(): Promise<void>
 }
 
-/** Runs until closed. Rejects if another instance has the folder, or if the store's schema does not fit this version. */
+/** Runs until closed. Rejects if another instance has the folder, or if the store fits neither this version nor the configuration. */
 export async function runControl(settings: ControlSettings, log: Logger): Promise<ControlProcess> {
   const lock = await lockWhenFree(settings.folder, settings.mayWait, log)
   const spool = takeSpool(settings.folder, log)
@@ -46,6 +47,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
   let upkeep: Upkeep | undefined
 
   const keeper: Keeper = new Keeper({ at: settings.at, mayMigrate: settings.mayMigrate }, log, async store => {
+    await claimCurrency(store, settings.currency)
     instance = await register(store, lock.instance, settings.config)
     changes = await followChanges(store, keeper, reportTo(workers, spool))
     upkeep = startUpkeep({ store, keeper, ingest, lastUsed, settings, instance, present: () => workers.present() })

@@ -664,6 +664,12 @@ export const RULES: readonly Rule[] = [
     'store: { at: sqlite, migrate: none }',
     'Run `sluice store migrate`, or start the gateway.',
   ),
+  error(
+    'store/currency',
+    'The amounts in the store are in `currency`.',
+    'currency: EUR  # and a store that began with USD',
+    'Write the currency of the store, or use another store.',
+  ),
   warning(
     'store/key',
     'Keys of the file and of the store have different names, because usage and budgets are counted by name.',

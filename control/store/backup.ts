@@ -4,8 +4,8 @@ import { chmodSync, copyFileSync, existsSync, renameSync, rmSync } from 'node:fs
 import { dirname, join } from 'node:path'
 import { backup, DatabaseSync } from '@photostructure/sqlite'
 import { FolderTaken, lockFolder } from '../lock.js'
-import { SchemaError } from './migrate.js'
 import { openStore } from './store.js'
+import { UnfitStore } from './unfit.js'
 
 /** Pages in one step: other processes write in between. */
 const PAGES = 1_000
@@ -76,7 +76,7 @@ export async function restore(file: string, folder: string, path: string): Promi
     return { ...copied, before }
   } catch (error) {
     removeStore(fresh)
-    if (error instanceof SchemaError) throw new BackupError(error.message)
+    if (error instanceof UnfitStore) throw new BackupError(error.message)
     throw error
   } finally {
     release()

@@ -1,8 +1,8 @@
 // Keeps the store open: opens it as soon as possible, and knows whether it is reachable.
 
 import type { Logger } from 'pino'
-import { SchemaError } from './migrate.js'
 import { openStore, type Store, type StoreOptions } from './store.js'
+import { UnfitStore } from './unfit.js'
 
 /** Milliseconds between attempts to open it, and between warnings that it is unreachable. */
 const AGAIN = 500
@@ -43,7 +43,7 @@ export class Keeper {
       this.store = store
       this.isUp = true
     } catch (error) {
-      if (error instanceof SchemaError) throw error
+      if (error instanceof UnfitStore) throw error
       this.failed(error)
       if (this.isClosed) return
       this.timer = setTimeout(() => void this.open().catch(this.onRefused), AGAIN)

@@ -13,6 +13,7 @@ import { pivots } from './migrations/0008-pivots.js'
 import { hourModel } from './migrations/0009-hour-model.js'
 import { dayTags } from './migrations/0010-day-tags.js'
 import { keyLimits } from './migrations/0011-key-limits.js'
+import { UnfitStore } from './unfit.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0001-first': first,
@@ -28,9 +29,6 @@ const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0011-key-limits': keyLimits,
 }
 
-/** A schema that this code cannot use, as a sentence for the operator. */
-export class SchemaError extends Error {}
-
 /** The state of a store's schema: its steps, and the missing ones. Creates only Kysely's own table. */
 export async function stateOf(engine: Engine): Promise<{ done: string[]; missing: string[] }> {
   const all = await migratorOf(engine).getMigrations()
@@ -40,14 +38,14 @@ export async function stateOf(engine: Engine): Promise<{ done: string[]; missing
   }
 }
 
-/** Migrates the schema, or throws a `SchemaError` if that is not allowed or not possible. */
+/** Migrates the schema, or throws a `UnfitStore` if that is not allowed or not possible. */
 export async function migrate(engine: Engine, mayMigrate: boolean): Promise<void> {
   const unknown = await unknownSteps(engine)
   if (unknown.length > 0)
-    throw new SchemaError(`The store's schema is newer than this version of Sluice knows (${unknown.join(', ')}): use a later version.`)
+    throw new UnfitStore(`The store's schema is newer than this version of Sluice knows (${unknown.join(', ')}): use a later version.`)
   if (!mayMigrate) {
     const { missing } = await stateOf(engine)
-    if (missing.length > 0) throw new SchemaError(`The store's schema lacks ${missing.join(', ')}: run \`sluice store migrate\`.`)
+    if (missing.length > 0) throw new UnfitStore(`The store's schema lacks ${missing.join(', ')}: run \`sluice store migrate\`.`)
     return
   }
   const { error } = await migratorOf(engine).migrateToLatest()

@@ -20,6 +20,7 @@ export type NameKind =
   | 'account'
   | 'region'
   | 'facts'
+  | 'currency'
 
 export interface Names {
   /** The ids of texts in order, created if missing; null for undefined. The kinds repeat: a text's is that at its place in them. */

@@ -130,6 +130,9 @@ test('`check --store` finds what does not fit gateway.yaml, and an unreachable s
   const { findings } = JSON.parse(out) as { findings: { rule: string; line: number }[] }
   const found = findings.map(one => one.rule).filter(rule => rule.startsWith('store/'))
   expect([code, found.sort()]).toEqual([0, ['store/group', 'store/key', 'store/model', 'store/team']])
+  writeFileSync(join(gateway.folder, 'euro.yaml'), text({ currency: 'EUR' }))
+  const euro = await gateway.command('check', 'euro.yaml', '--store')
+  expect([euro.code, euro.out + euro.err]).toEqual([1, expect.stringContaining('store/currency')])
   writeFileSync(join(gateway.folder, 'away.yaml'), text({ store: { at: 'postgres://nobody@127.0.0.1:1/nothing' } }))
   const away = await gateway.command('check', 'away.yaml', '--store')
   expect([away.code, away.out + away.err]).toEqual([1, expect.stringContaining('store/away')])

@@ -13,8 +13,11 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 /** Starts an instance without waiting for it; `line` waits for a line of its log. */
-function spawnIn(folder: string): { line(text: string): Promise<string | undefined>; stop(): Promise<void> } {
-  const { child } = stage.spawn(folder)
+function spawnIn(
+  folder: string,
+  file?: Record<string, unknown>,
+): { line(text: string): Promise<string | undefined>; stop(): Promise<void> } {
+  const { child } = stage.spawn(folder, file)
   const log: string[] = []
   child.stdout?.on('data', part => void log.push(...String(part).split('\n')))
   return {
@@ -57,6 +60,22 @@ test('a second instance uses neither the keys nor the ledger of the first, and t
   } finally {
     await stop()
   }
+})
+
+test('a store whose amounts are in another currency is not used', async () => {
+  const dollars = await stage.start()
+  const { body: made } = await dollars.admin<{ secret: string }>('POST', '/keys', { name: 'stored' })
+  await dollars.stop()
+  const { line, stop } = spawnIn(dollars.folder, { currency: 'EUR' })
+  try {
+    expect(await line('no keys of the store')).toContain("The store's amounts are in USD, and `currency` is EUR.")
+    const { url } = JSON.parse((await line('"msg":"listening"')) as string) as { url: string }
+    expect([(await ask(url, FILE_KEY)).status, (await ask(url, made.secret)).status]).toEqual([200, 503])
+  } finally {
+    await stop()
+  }
+  const again = await stage.start({ currency: 'USD' }, dollars.folder)
+  expect((await ask(again.url, made.secret)).status).toBe(200)
 })
 
 const TEXT = 'This is no database. '.repeat(99)

@@ -35,7 +35,7 @@ export interface Stage {
   /** Starts one; `file` is laid over what gateway.yaml holds. */
   start(file?: Record<string, unknown>, folder?: string): Promise<Instance>
   /** Starts one without waiting for it, and without stopping it in the end. */
-  spawn(folder?: string): { child: ChildProcess; folder: string }
+  spawn(folder?: string, file?: Record<string, unknown>): { child: ChildProcess; folder: string }
   close(): Promise<void>
 }
 
@@ -53,8 +53,8 @@ export async function createStage(): Promise<Stage> {
       running.add(instance)
       return instance
     },
-    spawn(folder = join(root, String(count++))) {
-      return { child: spawnInstance(simulator.url, {}, folder), folder }
+    spawn(folder = join(root, String(count++)), file = {}) {
+      return { child: spawnInstance(simulator.url, file, folder), folder }
     },
     async close() {
       for (const instance of running) await instance.stop()
