@@ -97,7 +97,7 @@ async function showAlive({ db }: Store, instance: number): Promise<void> {
   await db.updateTable('instance').set({ seen_at: Date.now() }).where('id', '=', instance).execute()
 }
 
-async function deleteOld({ db, periods }: Store, keep: ControlSettings['keep']): Promise<void> {
+async function deleteOld({ db, periods, names }: Store, keep: ControlSettings['keep']): Promise<void> {
   const before = Date.now() - keep.rows
   await periods.drop('ledger', before)
   await periods.drop('detail', Date.now() - keep.detail)
@@ -107,6 +107,7 @@ async function deleteOld({ db, periods }: Store, keep: ControlSettings['keep']):
     .deleteFrom('day_user')
     .where('day', '<', Math.floor(before / DAY))
     .execute()
+  await names.drop(Math.floor(before / DAY))
 }
 
 /** Deletes windows that ended before a time, and old requests for their unused money. */

@@ -1,6 +1,8 @@
-// Texts that rows refer to by number, so that lists of filter values never scan the ledger.
+// Texts that rows refer to by number, so that lists of filter values never scan the ledger. Those that callers bring, or that
+// contain what they bring, are deleted when no row is left that they may stand in: there may be as many as rows.
 
 import { sql } from 'kysely'
+import { DAY } from './columns.js'
 import type { Engine } from './engine.js'
 
 export type NameKind =
@@ -29,13 +31,27 @@ export interface Names {
   textOf(id: number): Promise<string | undefined>
   /** The id of an existing text. */
   find(kind: NameKind, text: string): Promise<number | undefined>
+  /** Deletes the names of callers that were not used on a day (days since 1970) or later. */
+  drop(before: number): Promise<void>
 }
 
-/** @param most how many names are cached */
-export function createNames(engine: Engine, most = 100_000): Names {
+/** The kinds that are deleted; an index has them, too. A purse contains the accounts of end users. */
+const OF_CALLERS: readonly NameKind[] = ['end_user', 'session', 'purse', 'account']
+/** Names deleted in one step: some milliseconds. */
+const STEP = 2_000
+
+type Row = { id: number; kind: NameKind; text: string; last: number }
+
+/**
+ * @param most how many names are cached
+ * @param clock milliseconds since 1970
+ */
+export function createNames(engine: Engine, most = 100_000, clock: () => number = Date.now): Names {
+  const { db } = engine
   const known = new Map<NameKind, Map<string, number>>()
   let count = 0
-  const remember = (kind: NameKind, text: string, id: number): void => {
+  let today = 0
+  const remember = ({ kind, text, id }: Row): void => {
     let ids = known.get(kind)
     if (ids === undefined) known.set(kind, (ids = new Map()))
     if (count >= most) {
@@ -47,27 +63,70 @@ export function createNames(engine: Engine, most = 100_000): Names {
     if (!ids.has(text)) count++
     ids.set(text, id)
   }
+  /** Each day the first use of a caller's name is noted in the store, so it is forgotten here. */
+  const turnDay = (): void => {
+    const day = Math.floor(clock() / DAY)
+    if (day === today) return
+    today = day
+    for (const kind of OF_CALLERS) {
+      count -= known.get(kind)?.size ?? 0
+      known.delete(kind)
+    }
+  }
+  const isCurrent = ({ kind, last }: Row): boolean => last >= today || !OF_CALLERS.includes(kind)
+  const read = async (list: string): Promise<Row[]> => {
+    const { rows } = await sql<Row>`
+      select name.id, name.kind, name.text, name.last from ${engine.elementsOf(list)} as list
+      join name on name.kind = value->>0 and name.text = value->>1`.execute(db)
+    return rows
+  }
+  /** Notes that names are used today; one that has been deleted meanwhile is not returned. */
+  const use = async (old: readonly Row[]): Promise<Row[]> =>
+    db.transaction().execute(async trx => {
+      // Two instances that change the same rows in another order would wait for each other.
+      await engine.lockWrites(trx)
+      const list = JSON.stringify(old.map(row => [row.id]))
+      const { rows } = await sql<Row>`
+        update name set last = ${today} where id in (select cast(value->>0 as bigint) from ${engine.elementsOf(list)} as list)
+        returning id, kind, text, last`.execute(trx)
+      return rows
+    })
+  const add = async (list: string): Promise<Row[]> => {
+    const { rows } = await sql<Row>`
+      insert into name (kind, text, last) select value->>0, value->>1, cast(${today} as integer) from ${engine.elementsOf(list)} as list where true
+      on conflict do nothing returning id, kind, text, last`.execute(db)
+    return rows
+  }
   /** The ids of names that are not cached, in the order of the list. */
   const load = async (missing: readonly (readonly [NameKind, string])[]): Promise<number[]> => {
-    // Every instance locks in the same order, which prevents deadlocks.
-    const at = ([kind, text]: readonly [NameKind, string]): string => `${kind}\n${text}`
-    const unique = new Map(missing.map(one => [at(one), one]))
-    const list = JSON.stringify([...unique].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, one]) => one))
-    const [kind, text] = [sql<NameKind>`value->>0`, sql<string>`value->>1`]
-    const { db } = engine
-    await sql`insert into name (kind, text) select ${kind}, ${text} from ${engine.elementsOf(list)} as list where true on conflict do nothing`.execute(
-      db,
-    )
-    const { rows } = await sql<{ id: number; kind: NameKind; text: string }>`
-      select name.id, name.kind, name.text from ${engine.elementsOf(list)} as list join name on name.kind = ${kind} and name.text = ${text}`.execute(
-      db,
-    )
-    const ids = new Map(rows.map(row => [at([row.kind, row.text]), row.id]))
-    for (const row of rows) remember(row.kind, row.text, row.id)
-    return missing.map(one => ids.get(at(one)) as number)
+    const at = (kind: NameKind, text: string): string => `${kind}\n${text}`
+    const ids = new Map<string, number>()
+    // Every instance adds in the same order, which prevents deadlocks.
+    let rest = [...new Map(missing.map(one => [at(...one), one]))].sort(([left], [right]) => (left < right ? -1 : 1))
+    const take = (rows: readonly Row[]): void => {
+      for (const row of rows) {
+        remember(row)
+        ids.set(at(row.kind, row.text), row.id)
+      }
+      rest = rest.filter(([place]) => !ids.has(place))
+    }
+    const listOf = (names: typeof rest): string => JSON.stringify(names.map(([, one]) => one))
+    // A name that another instance adds or deletes meanwhile is looked up again.
+    while (rest.length > 0) {
+      const rows = await read(listOf(rest))
+      const old = rows.filter(row => !isCurrent(row))
+      const there = new Set(rows.map(row => at(row.kind, row.text)))
+      const absent = rest.filter(([place]) => !there.has(place))
+      take(rows.filter(isCurrent))
+      if (old.length > 0) take(await use(old))
+      // What exists is not inserted: Postgres would use up an id for each conflict.
+      if (absent.length > 0) take(await add(listOf(absent)))
+    }
+    return missing.map(one => ids.get(at(...one)) as number)
   }
   return {
     async idsOf(kinds, texts) {
+      turnDay()
       const caches = kinds.map(kind => known.get(kind))
       const ids: (number | null)[] = new Array(texts.length).fill(null)
       const missing: [NameKind, string][] = []
@@ -88,14 +147,25 @@ export function createNames(engine: Engine, most = 100_000): Names {
       return ids
     },
     async textOf(id) {
-      const row = await engine.db.selectFrom('name').select('text').where('id', '=', id).executeTakeFirst()
+      const row = await db.selectFrom('name').select('text').where('id', '=', id).executeTakeFirst()
       return row?.text
     },
     async find(kind, text) {
       const id = known.get(kind)?.get(text)
       if (id !== undefined) return id
-      const row = await engine.db.selectFrom('name').select('id').where('kind', '=', kind).where('text', '=', text).executeTakeFirst()
+      const row = await db.selectFrom('name').select('id').where('kind', '=', kind).where('text', '=', text).executeTakeFirst()
       return row?.id
+    },
+    async drop(before) {
+      for (let dropped = STEP; dropped === STEP; ) {
+        const { numDeletedRows } = await db.transaction().execute(async trx => {
+          await engine.lockWrites(trx)
+          const old = trx.selectFrom('name').select('id').where('kind', 'in', OF_CALLERS).where('last', '<', before).limit(STEP)
+          return trx.deleteFrom('name').where('id', 'in', old).executeTakeFirst()
+        })
+        dropped = Number(numDeletedRows)
+        await new Promise(done => setImmediate(done))
+      }
     },
   }
 }

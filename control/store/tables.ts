@@ -7,6 +7,8 @@ export interface NameTable {
   id: Generated<number>
   kind: string
   text: string
+  /** The day on which it was last used: days since 1970. Kept for names of callers only. */
+  last: number
 }
 
 /** Keys. Their permissions are immutable texts: a change writes the whole row, with the next `version`. */

@@ -1,0 +1,38 @@
+// The day on which a name was last used, so that those of callers are deleted with their rows; and ids of more than 32 bits,
+// since every conversation takes one.
+
+import { type Kysely, type Migration, sql } from 'kysely'
+import type { Engine } from '../engine.js'
+
+const DAY = 86_400_000
+
+/** The columns of Postgres that hold the id of a name in 32 bits. */
+const NARROW: Readonly<Record<string, readonly string[]>> = {
+  name: ['id'],
+  change: ['seq', 'subject_id'],
+  hour_model: ['model', 'target'],
+  day_user: ['end_user'],
+  day_all: ['key', 'team', 'grp', 'model', 'target', 'route', 'tags', 'region'],
+  day_key: ['key', 'team', 'grp'],
+  day_team: ['team', 'grp', 'model', 'target', 'route', 'region'],
+  day_tags: ['tags', 'model', 'target'],
+}
+
+export function namesLast(engine: Engine): Migration {
+  return {
+    async up(untyped) {
+      const db = untyped as Kysely<never>
+      if (engine.kind === 'postgres') {
+        // The tables are written anew.
+        await sql`set local statement_timeout = 0`.execute(db)
+        for (const [table, columns] of Object.entries(NARROW)) {
+          const wider = columns.map(column => sql`alter column ${sql.ref(column)} type bigint`)
+          await sql`alter table ${sql.table(table)} ${sql.join(wider)}`.execute(db)
+        }
+      }
+      // The names of all rows have been used by today.
+      await sql`alter table name add column last integer not null default ${sql.lit(Math.floor(Date.now() / DAY))}`.execute(db)
+      await sql`create index name_last on name (last) where kind in ('end_user', 'session', 'purse', 'account')`.execute(db)
+    },
+  }
+}
