@@ -7,7 +7,7 @@ import { expire } from './kept/kept.js'
 import type { LastUsed } from './keys/last-used.js'
 import { INSTANCE_GONE, type Ingest } from './ledger/ingest.js'
 import type { ControlSettings } from './settings.js'
-import { DAY } from './store/columns.js'
+import { DAY, STEP } from './store/columns.js'
 import type { Keeper } from './store/keeper.js'
 import type { Store } from './store/store.js'
 
@@ -112,9 +112,14 @@ async function deleteOld({ db, periods, names }: Store, keep: ControlSettings['k
 
 /** Deletes windows that ended before a time, and old requests for their unused money. */
 async function deleteAccounts(db: Store['db'], before: number): Promise<void> {
-  const old = db.selectFrom('account').select('id').where('until', '<', before)
-  await db.deleteFrom('share').where('account', 'in', old).execute()
-  await db.deleteFrom('account').where('until', '<', before).execute()
+  for (;;) {
+    // Each end user may have one that ended at midnight.
+    const old = await db.selectFrom('account').select('id').where('until', '<', before).limit(STEP).execute()
+    if (old.length === 0) break
+    const ids = old.map(({ id }) => id)
+    await db.deleteFrom('share').where('account', 'in', ids).execute()
+    await db.deleteFrom('account').where('id', 'in', ids).execute()
+  }
   await db
     .deleteFrom('change')
     .where('kind', '=', 'recall')

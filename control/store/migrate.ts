@@ -13,7 +13,7 @@ import { pivots } from './migrations/0008-pivots.js'
 import { hourModel } from './migrations/0009-hour-model.js'
 import { dayTags } from './migrations/0010-day-tags.js'
 import { keyLimits } from './migrations/0011-key-limits.js'
-import { namesLast } from './migrations/0012-names-last.js'
+import { retention } from './migrations/0012-retention.js'
 import { UnfitStore } from './unfit.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
@@ -28,7 +28,7 @@ const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0009-hour-model': hourModel,
   '0010-day-tags': dayTags,
   '0011-key-limits': keyLimits,
-  '0012-names-last': namesLast,
+  '0012-retention': retention,
 }
 
 /** The state of a store's schema: its steps, and the missing ones. Creates only Kysely's own table. */

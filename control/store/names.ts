@@ -2,7 +2,7 @@
 // contain what they bring, are deleted when no row is left that they may stand in: there may be as many as rows.
 
 import { sql } from 'kysely'
-import { DAY } from './columns.js'
+import { DAY, STEP } from './columns.js'
 import type { Engine } from './engine.js'
 
 export type NameKind =
@@ -37,8 +37,6 @@ export interface Names {
 
 /** The kinds that are deleted; an index has them, too. A purse contains the accounts of end users. */
 const OF_CALLERS: readonly NameKind[] = ['end_user', 'session', 'purse', 'account']
-/** Names deleted in one step: some milliseconds. */
-const STEP = 2_000
 
 type Row = { id: number; kind: NameKind; text: string; last: number }
 

@@ -2,11 +2,9 @@
 // whole; in SQLite old rows are deleted in small steps, so that nothing waits long.
 
 import { sql } from 'kysely'
-import { DAY } from './columns.js'
+import { DAY, STEP } from './columns.js'
 import type { Engine } from './engine.js'
 
-/** Rows deleted in one step: some milliseconds. */
-const STEP = 2_000
 const AHEAD = 7
 
 export interface Periods {

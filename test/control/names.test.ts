@@ -14,7 +14,7 @@ import { onEachEngine, openStore, type Store } from './stores.js'
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { createNames } = (await import(built('control/store/names.js'))) as typeof NamesModule
 const { writeEntries } = (await import(built('control/ledger/write.js'))) as typeof WriteModule
-const { DAY, LEDGER } = (await import(built('control/store/columns.js'))) as typeof ColumnsModule
+const { DAY, LEDGER, STEP } = (await import(built('control/store/columns.js'))) as typeof ColumnsModule
 
 const WORDS = Array.from({ length: 20 }, (_, index) => `w${index}`)
 const KINDS = ['end_user', 'session', 'purse', 'account', 'model', 'tags'] as const
@@ -130,7 +130,14 @@ test('an end user leaves the store with the last row', async () => {
     .updateTable('name')
     .set(({ eb }) => ({ last: eb('last', '-', 100) }))
     .execute()
+  const ids = Array.from({ length: 2 * STEP + 1 }, (_, index) => `end_user:${index}/day@2020-01-01T00:00Z`)
+  await store.db.transaction().execute(async trx => {
+    for (const id of ids) await trx.insertInto('account').values({ id, most: 1, out: 0, spent: 1, until: 1, at: 1 }).execute()
+  })
   await store.close()
   await stage.start({ ledger: { keep: '90d' } }, before.folder)
   expect(await until(kinds, found => found.length < 2)).toEqual(['model/sim'])
+  const left = await openStore({ at, mayMigrate: false })
+  expect(await left.db.selectFrom('account').select('id').execute()).toEqual([])
+  await left.close()
 })

@@ -1,5 +1,5 @@
-// The day on which a name was last used, so that those of callers are deleted with their rows; and ids of more than 32 bits,
-// since every conversation takes one.
+// The day on which a name was last used, so that those of callers are deleted with their rows; ids of more than 32 bits, since
+// every conversation takes one; and the order in which accounts are deleted.
 
 import { type Kysely, type Migration, sql } from 'kysely'
 import type { Engine } from '../engine.js'
@@ -18,7 +18,7 @@ const NARROW: Readonly<Record<string, readonly string[]>> = {
   day_tags: ['tags', 'model', 'target'],
 }
 
-export function namesLast(engine: Engine): Migration {
+export function retention(engine: Engine): Migration {
   return {
     async up(untyped) {
       const db = untyped as Kysely<never>
@@ -32,6 +32,7 @@ export function namesLast(engine: Engine): Migration {
       }
       // The names of all rows have been used by today.
       await sql`alter table name add column last integer not null default ${sql.lit(Math.floor(Date.now() / DAY))}`.execute(db)
+      await db.schema.createIndex('account_until').on('account').column('until').execute()
       await sql`create index name_last on name (last) where kind in ('end_user', 'session', 'purse', 'account')`.execute(db)
     },
   }
