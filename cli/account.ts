@@ -1,6 +1,6 @@
 // Asks a provider for the models of an account, which costs nothing.
 
-import { fullPath } from '../engine/snapshot/link.js'
+import { fullPath } from '../engine/snapshot/bindings.js'
 import type { Target } from '../engine/snapshot/model.js'
 
 /** Milliseconds in which an upstream must answer completely. */

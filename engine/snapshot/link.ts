@@ -1,4 +1,4 @@
-// Links a model's targets and an upstream's bindings: resolves the names in the configuration to what a request needs.
+// Links keys, models and their targets: resolves the names in the configuration to what a request needs.
 
 import type { Pool } from 'undici'
 import { Health } from '../balance/health.js'
@@ -7,31 +7,16 @@ import type { Budgets } from '../budgets/budgets.js'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
 import { type Meters, mergeRateLimits } from '../limits/registry.js'
-import type { Body, Dialect, Endpoint, Mapping, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
+import type { Dialect, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
+import { type LinkBindings, wishesOf } from './bindings.js'
 import { keyBudgets } from './budget-rules.js'
 import { factsFor } from './catalogue.js'
-import type {
-  GatewayConfig,
-  GroupConfig,
-  KeyConfig,
-  MirrorConfig,
-  ModelConfig,
-  ParameterConfig,
-  TargetConfig,
-  UpstreamConfig,
-} from './config.js'
+import type { GatewayConfig, GroupConfig, KeyConfig, MirrorConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
-import { mediaRules } from './media.js'
-import type { Binding, Key, Mirror, Model, Standing, Target } from './model.js'
-import { pairOf, type SpokenTo } from './pairs.js'
-import { parameterRules } from './parameters.js'
-import { patchedAnswers, withUsageOf } from './patched-answers.js'
-import { patchedDialect, patchedMapping, patchFor } from './patched-requests.js'
+import type { Key, Mirror, Model, Standing, Target } from './model.js'
 import { costOf, ownPrices } from './price.js'
 import { linkRetry } from './retry.js'
-import { signerOf } from './signer.js'
-import { tokenOf } from './token.js'
 
 /** Headers of one connection, or of the answer in its original form, which must not be passed on. */
 const OF_CONNECTION =
@@ -47,7 +32,7 @@ export interface Linking {
   gateway: GatewayConfig
   plan: Plan
   poolOf(origin: string): Pool
-  spokenTo: SpokenTo
+  linkBindings: LinkBindings
   meters: Meters
   budgets: Budgets
   balance: Balance
@@ -112,18 +97,17 @@ export function linkTarget(
   target: TargetConfig,
   modelName: string | undefined,
   config: ModelConfig | undefined,
-  { gateway, plan, poolOf, spokenTo, meters, budgets, balance, expressions, counted }: Linking,
+  { gateway, plan, linkBindings, meters, budgets, balance, expressions, counted }: Linking,
   label?: string,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
   const base = new URL((upstream.base ?? provider.base) as string)
-  const bindings = new Map<string, Binding>()
   const model = target.model ?? modelName
   const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, target.known_as ?? model)
   const known = { ...facts.traits, ...config?.traits, ...target.traits }
   const name = model === undefined ? target.upstream : `${target.upstream}/${label ?? model}`
-  const linked: Target = {
+  const unbound: Omit<Target, 'bindings' | 'clients'> = {
     name,
     upstream: target.upstream,
     provider,
@@ -145,7 +129,6 @@ export function linkTarget(
     headerValues: [upstream, config, target].flatMap(said => Object.values(said?.headers ?? {})).filter(value => value !== null),
     limits: upstream.limits,
     host: base.host,
-    bindings,
     health: balance.health(`${target.upstream}/${model ?? ''}`, upstream.health),
     concurrency: counted.has(target.upstream) ? balance.concurrency(target.upstream, upstream.concurrency) : undefined,
     latency: config?.routing?.choose === 'latency' ? balance.latency(`${target.upstream}/${model ?? ''}`) : undefined,
@@ -155,16 +138,8 @@ export function linkTarget(
     meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
     budgets: budgets.of({ scope: `upstream:${target.upstream}`, words: 'the upstream', isTold: false }, upstream.budgets, gateway.currency),
   }
-  for (const from of Object.values(plan.dialects)) {
-    const wishes = [config ?? {}, target] as const
-    const served: Served = { target: linked, model, upstream, base, plan, spokenTo, pool: poolOf(base.origin), wishes, expressions }
-    const binding = bindingFor(served, from)
-    if (binding === undefined) continue
-    const preferred = preferredTo(binding, served)
-    if (preferred.length > 0) binding.preferred = preferred
-    bindings.set(from.name, binding)
-  }
-  return linked
+  // A binding refers to its target.
+  return Object.assign(unbound, linkBindings(unbound as Target, model, wishesOf(config ?? {}, target)))
 }
 
 /** The operator's own price of a model, or else the catalogue's. */
@@ -183,17 +158,6 @@ function isFor({ takes, gives }: Dialect, { inputs, outputs }: ModelFacts): bool
   return holds(takes, inputs) && holds(gives, outputs)
 }
 
-/** The bindings that the catalogue prefers to the usual one, with the features that a request must ask for. */
-function preferredTo(usual: Binding, served: Served): NonNullable<Binding['preferred']> {
-  const { from, target } = usual
-  return (target.facts.prefer ?? []).flatMap(({ when, speaks }) => {
-    const asks = when.map(name => from.asks?.[name])
-    if (speaks === usual.to.name || target.provider.speaks[speaks] === undefined || asks.includes(undefined)) return []
-    const binding = bindingFor(served, from, speaks)
-    return binding === undefined ? [] : [{ asks: asks as ((body: Body) => boolean)[], binding }]
-  })
-}
-
 /**
  * Links a model. `of` is the name that it counts as, and `labels` the name of its targets in the log if a pattern stands
  * for it.
@@ -203,7 +167,7 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking, o
   const methods = new Set(
     targets
       .filter(({ weight }) => weight > 0)
-      .flatMap(({ bindings, facts }) => [...bindings.values()].flatMap(({ from }) => (isFor(from, facts) ? [from.name] : []))),
+      .flatMap(({ clients, facts }) => clients.flatMap(from => (isFor(from, facts) ? [from.name] : []))),
   )
   const known = targets.find(target => target.weight > 0)?.facts ?? {}
   const { display_name, owner, created, limits } = config
@@ -257,100 +221,4 @@ function linkMirror({ upstream, model, share, most }: MirrorConfig, name: string
   // A mirror's health says nothing about the targets that answer clients, and it takes none of their slots.
   Object.assign(linked, { health: new Health(undefined), concurrency: undefined, latency: undefined })
   return { target: linked, share, most, active: 0 }
-}
-
-/** A target, with what its bindings have in common. */
-interface Served {
-  target: Target
-  model: string | undefined
-  upstream: UpstreamConfig
-  base: URL
-  plan: Plan
-  spokenTo: SpokenTo
-  pool: Pool
-  /** The operator's parameter rules for the model, and for the target. */
-  wishes: readonly [ModelWishes, ModelWishes]
-  expressions: Expressions
-}
-
-type ModelWishes = ParameterConfig & Pick<TargetConfig, 'headers'>
-
-/** A mapping that exists. */
-function mappingIn({ mappings }: Plan, pair: string): Mapping {
-  const found = mappings[pair]
-  if (found === undefined) throw new Error(`the mapping ${pair} was left out, although an upstream needs it`)
-  return found
-}
-
-/** The client's own dialect if the provider speaks it, else the first with a mapping, or the one that is asked for. */
-function bindingFor(served: Served, from: Dialect, asked?: string): Binding | undefined {
-  const { target, model, upstream, base, plan, spokenTo, pool, wishes, expressions } = served
-  const { provider } = target
-  const name = spokenTo(from.name, provider, asked)
-  if (name === undefined) return undefined
-  const endpoint = provider.speaks[name] as Endpoint
-  const usual = withUsageOf(endpoint, plan.dialects[name] as Dialect)
-  const patch = patchFor(wishes, name, expressions)
-  const made = name === from.name ? undefined : mappingIn(plan, pairOf(from.name, name))
-  const mapping = made && patch ? patchedMapping(made, patch) : made
-  const to = patch && !made ? patchedDialect(usual, patch) : usual
-  const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
-  for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
-  const held = new Map(wishes.flatMap(wish => Object.entries(wish.headers ?? {})).map(([key, value]) => [key.toLowerCase(), value]))
-  for (const [key, value] of held) {
-    if (value === null) delete headers[key]
-    else headers[key] = value
-  }
-  const { credential } = provider
-  const token = upstream.secret === undefined ? undefined : tokenOf(credential, upstream.secret)
-  const signer = upstream.secret === undefined ? undefined : signerOf(credential, upstream.secret)
-  if (upstream.secret !== undefined && credential.header !== undefined && !token && !signer)
-    headers[credential.header.toLowerCase()] = `${credential.prefix ?? ''}${upstream.secret}`
-  const query: Record<string, string> =
-    upstream.secret !== undefined && credential.query !== undefined ? { [credential.query]: upstream.secret } : {}
-  if (!mapping && to.model.from === 'query' && model !== undefined) query[to.model.path[0] as string] = model
-  const prefix = base.pathname.replace(/\/$/, '')
-  const path = fullPath(prefix, endpoint.path, model, { ...endpoint.query, ...query })
-  // One step only: a fallback has no fallback.
-  const next = mapping && endpoint.fallback !== undefined && asked === undefined ? bindingFor(served, from, endpoint.fallback) : undefined
-  const dialects = Object.keys(provider.speaks).map(spoken => plan.dialects[spoken] as Dialect)
-  const fit = [...parameterRules(...wishes, endpoint, to, dialects), ...(to.fit ?? []).filter(rule => rule.where(target.known))]
-  const media = mediaRules(from, target.known)
-  return {
-    target,
-    from: mapping?.passesRest ? withoutUnnamed(from) : from,
-    to,
-    ...(fit.length > 0 && { fit }),
-    ...(media.length > 0 && { media }),
-    ...(mapping && { mapping }),
-    ...(patch && { isPatched: true }),
-    path,
-    streamPath: fullPath(prefix, endpoint.stream?.path ?? endpoint.path, model, { ...endpoint.query, ...endpoint.stream?.query, ...query }),
-    headers: Object.entries(headers).flat(),
-    headerNames: new Set(Object.keys(headers)),
-    ...(held.size > 0 && { heldHeaders: new Set(held.keys()) }),
-    endpoint,
-    tag: `sluice.${provider.name}.`,
-    origin: base.origin,
-    pool: patchedAnswers(pool, endpoint, to),
-    isOpen: path.includes('{'),
-    keepsHere: mapping !== undefined || !endpoint.keeps,
-    ...(token && { token }),
-    ...(signer && { signer }),
-    ...(next && { next }),
-  }
-}
-
-/** A dialect without the search for unnamed members, which a pass-through does not need. */
-function withoutUnnamed({ unnamed, ...dialect }: Dialect): Dialect {
-  return dialect
-}
-
-/** A provider's path below an upstream's base. A version that ends the base and begins the path appears once. */
-export function fullPath(prefix: string, path: string, model: string | undefined, query: Readonly<Record<string, string>>): string {
-  const version = /^\/v\d\w*(?=\/)/.exec(path)?.[0]
-  const whole = version !== undefined && prefix.endsWith(version) ? prefix + path.slice(version.length) : prefix + path
-  const text = new URLSearchParams(query).toString()
-  const named = model === undefined ? whole : whole.replaceAll('{model}', encodeURIComponent(model))
-  return named + (text && `?${text}`)
 }

@@ -6,6 +6,7 @@ import type { Latency } from '../balance/latency.js'
 import type { Sticky } from '../balance/sticky.js'
 import type { Budget } from '../budgets/budgets.js'
 import type { Exchange } from '../core/exchange.js'
+import type { LazyMap } from '../core/lazy-map.js'
 import type { Meter } from '../limits/meter.js'
 import type {
   Body,
@@ -201,7 +202,10 @@ export interface Target {
   /** Deadlines of this upstream, which override the route's. */
   limits: Partial<Limits> | undefined
   host: string
-  bindings: ReadonlyMap<string, Binding>
+  /** By the client's dialect. Most models are called in one or two, so each is made when it is first used. */
+  bindings: LazyMap<Binding>
+  /** The dialects of clients that it may serve. */
+  clients: readonly Dialect[]
   health: Health
   /** Counts the requests under way at its upstream; undefined if nothing needs the count. */
   concurrency: Concurrency | undefined

@@ -9,6 +9,7 @@ import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Sharing } from '../limits/shared.js'
 import type { Dialect, Plan, RoutePlan } from '../plan.js'
+import { createLinkBindings } from './bindings.js'
 import { budgetRules } from './budget-rules.js'
 import type { GatewayConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
@@ -19,7 +20,6 @@ import type { Key, Model, Route, Snapshot, Standing, Target } from './model.js'
 import { linkNames } from './names.js'
 import { createNearPath } from './near-path.js'
 import { createPage } from './page.js'
-import { createSpokenTo } from './pairs.js'
 import { addProxies } from './proxies.js'
 import { createRouter } from './router.js'
 import { createSealer } from './sealer.js'
@@ -115,7 +115,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
     gateway: config,
     plan,
     poolOf,
-    spokenTo: createSpokenTo(plan),
+    linkBindings: createLinkBindings({ gateway: config, plan, poolOf, expressions }),
     meters,
     budgets,
     balance,

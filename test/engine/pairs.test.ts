@@ -36,7 +36,7 @@ async function linked(plan: Plan, providers: readonly string[]): Promise<unknown
   const snapshot = createSnapshot(plan, configFor(providers))
   const models = [...snapshot.models].map(([name, { targets }]) => [
     name,
-    targets.map(({ bindings }) => [...bindings.values()].map(binding => brief(binding))),
+    targets.map(({ bindings }) => bindings.values().map(binding => brief(binding))),
   ])
   await snapshot.close()
   return models
