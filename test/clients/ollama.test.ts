@@ -70,7 +70,31 @@ describe('a client of Ollama', () => {
     const shown = await ollama.show({ model: 'anthropic/sim' })
     expect(shown.capabilities).toContain('completion')
     await expect(ollama.show({ model: 'nobody' })).rejects.toMatchObject({ status_code: 404, error: 'Not found.' })
-    expect((await ollama.version()).version).toMatch(/^\d/)
+  })
+
+  test('is told a version that other clients accept, and that nothing is in memory here', async () => {
+    // GitHub Copilot refuses a server before this one.
+    expect((await ollama.version()).version.localeCompare('0.6.4', 'en', { numeric: true })).toBeGreaterThanOrEqual(0)
+    expect(await ollama.ps()).toEqual({ models: [] })
+  })
+
+  test('is told that the gateway has no models of its own to pull, push, create, copy or delete', async () => {
+    const refused = { status_code: 501, error: expect.stringMatching(/models of providers/) }
+    const model = 'llama3.2'
+    await expect(ollama.pull({ model })).rejects.toMatchObject(refused)
+    await expect(ollama.pull({ model, stream: true })).rejects.toMatchObject(refused)
+    await expect(ollama.push({ model })).rejects.toMatchObject(refused)
+    await expect(ollama.create({ model, from: 'llama3' })).rejects.toMatchObject(refused)
+    await expect(ollama.copy({ source: model, destination: 'other' })).rejects.toMatchObject(refused)
+    await expect(ollama.delete({ model })).rejects.toMatchObject(refused)
+    const blob = await fetch(`${gateway.url}/api/blobs/sha256:00`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}` },
+      body: 'x',
+    })
+    expect([blob.status, await blob.json()]).toEqual([501, { error: expect.stringMatching(/models of providers/) }])
+    const nobody = new Ollama({ host: gateway.url })
+    await expect(nobody.pull({ model })).rejects.toMatchObject({ status_code: 401 })
   })
 
   describe.each(PROVIDERS)('on %s', provider => {
