@@ -23,6 +23,9 @@ const only = (dialect: string, path: string): Record<string, string> => ({
   [`providers/only_${dialect}.yaml`]: `title: One\ncredential: { header: x-key }\nspeaks: { ${dialect}: ${path} }\n`,
 })
 const PROVIDERS = ['only_ollama', 'only_chat', 'only_responses', 'only_cohere_chat', 'anthropic', 'gemini']
+/** A server of Ollama, which speaks everything that its clients do. */
+const SERVER = 'ollama'
+const ALL = [SERVER, ...PROVIDERS]
 
 let simulator: Simulator
 let gateway: TestGateway
@@ -32,9 +35,9 @@ beforeAll(async () => {
   simulator = await startSimulator({ record: true, validate: (name, body) => wrong(name, 'request', body) })
   gateway = await startGateway(
     {
-      upstreams: Object.fromEntries(PROVIDERS.map(provider => [provider, { provider, base: simulator.url, secret: 's' }])),
+      upstreams: Object.fromEntries(ALL.map(provider => [provider, { provider, base: simulator.url, secret: 's' }])),
       models: Object.fromEntries(
-        PROVIDERS.flatMap(provider => NAMES.map(name => [`${provider}/${name}`, { targets: [{ upstream: provider, model: name }] }])),
+        ALL.flatMap(provider => NAMES.map(name => [`${provider}/${name}`, { targets: [{ upstream: provider, model: name }] }])),
       ),
     },
     {
@@ -215,6 +218,129 @@ describe('a client of Ollama', () => {
     })
     expect(refused.status).toBe(400)
     expect(await refused.json()).toEqual({ error: expect.stringContaining("'logprobs'") })
+  })
+})
+
+describe.each([SERVER, ...PROVIDERS])('a client of Ollama that generates on %s', provider => {
+  const model = (name: string): string => `${provider}/${name}`
+
+  test('gets a whole answer, and the same in lines', async () => {
+    for (const name of ['sim', 'sim-utf8', 'sim-empty']) {
+      const whole = await ollama.generate({ model: model(name), prompt: 'Hello', system: 'Be brief.' })
+      expect(whole).toMatchObject({ done: true, done_reason: 'stop', response: expect.any(String), prompt_eval_count: 12 })
+      expect(whole.created_at).toMatch(/^\d{4}-\d\d-\d\dT/)
+      expect(wrong('ollama_generate', 'response', whole)).toBeUndefined()
+      expect(JSON.stringify(last())).toContain('Be brief.')
+      let text = ''
+      let ended = 0
+      for await (const line of await ollama.generate({ model: model(name), prompt: 'Hello', stream: true })) {
+        expect(ended).toBe(0)
+        expect(wrong('ollama_generate', 'event', line)).toBeUndefined()
+        text += line.response
+        if (line.done) {
+          ended++
+          expect(line).toMatchObject({ done_reason: 'stop', prompt_eval_count: 12, eval_count: expect.any(Number) })
+        }
+      }
+      expect(ended).toBe(1)
+      expect(text).toBe(whole.response)
+    }
+    expect((await ollama.generate({ model: model('sim-length'), prompt: 'Hello' })).done_reason).toBe('length')
+  })
+
+  test('gets a stream by default', async () => {
+    const answer = await fetch(`${gateway.url}/api/generate`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}` },
+      body: JSON.stringify({ model: model('sim'), prompt: 'Hello' }),
+    })
+    expect(answer.headers.get('content-type')).toBe('application/x-ndjson')
+    expect((await answer.text()).trim().split('\n').length).toBeGreaterThan(2)
+  })
+
+  test('is shown thoughts, where it wants them', async () => {
+    const ask = { model: model('sim-reasoning'), prompt: 'Hello', think: true }
+    const whole = await ollama.generate(ask)
+    expect(whole.thinking).toBeTruthy()
+    expect(whole.response).toBeTruthy()
+    let thought = ''
+    for await (const line of await ollama.generate({ ...ask, stream: true })) thought += line.thinking ?? ''
+    expect(thought).toBe(whole.thinking)
+  })
+
+  test('sends images, a schema and options', async () => {
+    const schema = { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'], additionalProperties: false }
+    const answer = await ollama.generate({
+      model: model('sim-json'),
+      prompt: 'What is this?',
+      images: [PNG],
+      format: schema,
+      keep_alive: '5m',
+      options: { num_predict: 300, stop: ['END'] },
+    })
+    expect(JSON.parse(answer.response as string)).toMatchObject({ answer: expect.any(String) })
+    const sent = JSON.stringify(last())
+    expect(sent).toContain(PNG)
+    expect(sent).toContain('300')
+  })
+
+  test('gets errors in its own dialect', async () => {
+    await expect(ollama.generate({ model: model('sim-status-429'), prompt: 'Hello' })).rejects.toMatchObject({ status_code: 429 })
+    await expect(ollama.generate({ model: model('sim-html'), prompt: 'Hello' })).rejects.toMatchObject({ status_code: 502 })
+    for (const name of ['sim-fail-3', 'sim-cut-3'])
+      await expect(
+        (async () => {
+          for await (const line of await ollama.generate({ model: model(name), prompt: 'Hello', stream: true }))
+            expect(line.done).toBe(false)
+        })(),
+      ).rejects.toThrow(/./)
+  })
+
+  test('is counted', async () => {
+    await ollama.generate({ model: model('sim'), prompt: 'Hello' })
+    await expect
+      .poll(() => gateway.log.findLast(({ msg }) => msg === 'request'))
+      .toMatchObject({ route: 'ollama.generate', model: model('sim'), usage: { input: 12, output: expect.any(Number) } })
+  })
+})
+
+describe('what only a server of Ollama does with a prompt', () => {
+  const ask = (provider: string, more: object) =>
+    fetch(`${gateway.url}/api/generate`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}` },
+      body: JSON.stringify({ model: `${provider}/sim`, prompt: 'Hello', stream: false, ...more }),
+    })
+  const more = [
+    { suffix: ' world' },
+    { raw: true },
+    { template: '[INST] {{ .Prompt }} [/INST]' },
+    { context: [1, 2, 3] },
+    // A server only loads the model, or unloads it.
+    { prompt: undefined, keep_alive: 0 },
+    { prompt: '' },
+  ]
+
+  test.each(more)('passes to it as it is: %j', async extra => {
+    expect((await ask(SERVER, extra)).status).toBe(200)
+    expect(simulator.requests.at(-1)?.path).toBe('/api/generate')
+    expect(last()).toEqual({ model: 'sim', ...JSON.parse(JSON.stringify({ prompt: 'Hello', stream: false, ...extra })) })
+  })
+
+  test.each(more)('is refused elsewhere, before any call: %j', async extra => {
+    const before = simulator.requests.length
+    for (const provider of PROVIDERS) {
+      const answer = await ask(provider, extra)
+      expect([answer.status, await answer.json()]).toEqual([400, { error: expect.stringContaining(`'${Object.keys(extra)[0]}'`) }])
+    }
+    expect(simulator.requests).toHaveLength(before)
+  })
+
+  test('is dropped and reported, if it does not change the answer', async () => {
+    const extra = { keep_alive: '5m', options: { seed: 3, num_ctx: 4096, top_k: 4 }, width: 64 }
+    expect((await ask(SERVER, extra)).headers.get('x-sluice-dropped')).toBeNull()
+    expect((await ask('only_chat', extra)).headers.get('x-sluice-dropped')).toBe('keep_alive, options.num_ctx, width, options.top_k')
+    expect((await ask('only_ollama', { suffix: '', raw: false, template: '', context: [] })).headers.get('x-sluice-dropped')).toBeNull()
   })
 })
 

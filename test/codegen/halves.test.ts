@@ -1,6 +1,6 @@
 // Dialects that are made of halves: a new one is a folder, and nothing remains of one that is taken away.
 
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -71,6 +71,7 @@ const ASKED: Record<string, object> = {
   completions: { model: 'm', prompt: 'Hi' },
   generate: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
   ollama: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] },
+  ollama_generate: { model: 'm', prompt: 'Hi' },
   messages: { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] },
   responses: { model: 'm', input: 'Hi' },
 }
@@ -279,7 +280,7 @@ describe('a half that is wrong', () => {
   })
 })
 
-test('nothing else names a dialect that is taken away with its routes and the line of its provider, and its folder brings it back', () => {
+test('nothing else names dialects that are taken away with their routes, mappings and lines of a provider, and their folders bring them back', () => {
   const data = fixture('empty')
   for (const folder of ['schemas', 'routes', 'providers']) cpSync(join(root, folder), join(data.folder, folder), { recursive: true })
   cpSync(join(root, 'mappings'), join(data.folder, 'mappings'), {
@@ -293,12 +294,24 @@ test('nothing else names a dialect that is taken away with its routes and the li
     expect(project.mappings.size).toBeGreaterThan(40)
     return [...project.mappings.keys()].filter(pair => pair.includes('ollama')).sort()
   }
-  const before = pairsOf()
-  expect(before.length).toBe(having('client').length + having('provider').length - 2)
-  rmSync(join(data.folder, 'schemas/ollama'), { recursive: true })
-  for (const name of readdirSync(join(data.folder, 'routes'))) if (name.startsWith('ollama')) rmSync(join(data.folder, 'routes', name))
-  data.edit('providers/ollama.yaml', '  ollama: /api/chat\n', '')
+  /** What is named after these dialects in a folder of the data. */
+  const named = (folder: string): string[] => readdirSync(join(data.folder, folder)).filter(name => name.startsWith('ollama'))
+  const ofHalves = having('client')
+    .flatMap(client => having('provider').map(provider => [client, provider] as const))
+    .filter(([client, provider]) => client !== provider && (client.startsWith('ollama') || provider === 'ollama'))
+    .map(([client, provider]) => `${client}-to-${provider}`)
+    .sort()
+  const [dialects, mappings] = [
+    named('schemas'),
+    named('mappings').filter(name => existsSync(join(root, 'mappings', name, 'mapping.yaml'))),
+  ]
+  expect(dialects.length).toBeGreaterThan(1)
+  expect(pairsOf()).toEqual([...ofHalves, ...mappings].sort())
+  for (const folder of ['schemas', 'routes', 'mappings'])
+    for (const name of named(folder)) rmSync(join(data.folder, folder, name), { recursive: true })
+  const provider = join(data.folder, 'providers/ollama.yaml')
+  writeFileSync(provider, readFileSync(provider, 'utf8').replaceAll(/^ {2}ollama\w*: .*\n/gm, ''))
   expect(pairsOf()).toEqual([])
-  cpSync(join(root, 'schemas/ollama'), join(data.folder, 'schemas/ollama'), { recursive: true })
-  expect(pairsOf()).toEqual(before)
+  for (const name of dialects) cpSync(join(root, 'schemas', name), join(data.folder, 'schemas', name), { recursive: true })
+  expect(pairsOf()).toEqual(ofHalves)
 })

@@ -47,6 +47,7 @@ const EVENTS: Record<string, (whole: Body) => Body[]> = {
     ]
   },
   ollama: ({ prompt_eval_count, eval_count }) => [{ done: true, prompt_eval_count, eval_count }],
+  ollama_generate: ({ prompt_eval_count, eval_count }) => [{ done: true, prompt_eval_count, eval_count }],
   cohere_chat: ({ usage }) => [{ type: 'message-end', delta: { finish_reason: 'COMPLETE', usage } }],
   images: ({ usage }) => [{ type: 'image_generation.completed', usage }],
   image_edit: ({ usage }) => [{ type: 'image_edit.completed', usage }],
@@ -112,6 +113,7 @@ const MORE: Record<string, Body[]> = {
     { usage: { input_tokens: 10, output_tokens: 50, speed: 'fast', service_tier: 'standard' } },
   ],
   ollama: [{ done: true, prompt_eval_count: 26, eval_count: 290 }],
+  ollama_generate: [{ done: true, prompt_eval_count: 26, eval_count: 290 }],
   images: [
     { usage: { input_tokens: 60, output_tokens: 4_000, input_tokens_details: { text_tokens: 10, image_tokens: 50 } } },
     { usage: { input_tokens: 60, output_tokens: 4_000, output_tokens_details: { image_tokens: 3_900, text_tokens: 100 } } },

@@ -9,6 +9,7 @@ import { completions } from './completions.js'
 import { generate } from './generate.js'
 import { messages } from './messages.js'
 import { ollama } from './ollama.js'
+import { ollamaGenerate } from './ollama-generate.js'
 import { responses } from './responses.js'
 
 export type Values = Record<string, unknown>
@@ -96,7 +97,15 @@ export interface Provider extends Dialect {
 
 export type Table = Client & Provider
 
-const CLIENTS: Readonly<Record<string, Client>> = { chat, completions, generate, messages, ollama, responses }
+const CLIENTS: Readonly<Record<string, Client>> = {
+  chat,
+  completions,
+  generate,
+  messages,
+  ollama,
+  ollama_generate: ollamaGenerate,
+  responses,
+}
 const PROVIDERS: Readonly<Record<string, Provider>> = { chat, cohere_chat: cohereChat, generate, messages, ollama, responses }
 
 /** A dialect without a table holds no conversations: what is asked of all dialects is asked of it, and no more. */
