@@ -20,12 +20,13 @@ const NAMES = ['sim', 'sim-4k', 'sim-tools', 'sim-parallel', 'sim-reasoning', 's
 
 /** Providers that speak one dialect alone. */
 const only = (dialect: string, path: string): Record<string, string> => ({
-  [`providers/only_${dialect}.yaml`]: `title: One\ncredential: { header: x-key }\nspeaks: { ${dialect}: ${path} }\n`,
+  [`providers/only_${dialect}.yaml`]: `title: One\ncredential: { header: x-key }\nspeaks: { ${dialect}: '${path}' }\n`,
 })
 const PROVIDERS = ['only_ollama', 'only_chat', 'only_responses', 'only_cohere_chat', 'anthropic', 'gemini']
 /** A server of Ollama, which speaks everything that its clients do. */
 const SERVER = 'ollama'
-const ALL = [SERVER, ...PROVIDERS]
+const EMBEDDERS = [SERVER, 'only_embeddings', 'only_embed_content', 'cohere', 'gemini']
+const ALL = [...new Set([...PROVIDERS, ...EMBEDDERS])]
 
 let simulator: Simulator
 let gateway: TestGateway
@@ -45,6 +46,8 @@ beforeAll(async () => {
       ...only('chat', '/v1/chat/completions'),
       ...only('responses', '/v1/responses'),
       ...only('cohere_chat', '/v2/chat'),
+      ...only('embeddings', '/v1/embeddings'),
+      ...only('embed_content', '/v1beta/models/{model}:embedContent'),
     },
   )
   ollama = new Ollama({ host: gateway.url, headers: { authorization: `Bearer ${KEY}` } })
@@ -98,6 +101,13 @@ describe('a client of Ollama', () => {
     expect([blob.status, await blob.json()]).toEqual([501, { error: expect.stringMatching(/models of providers/) }])
     const nobody = new Ollama({ host: gateway.url })
     await expect(nobody.pull({ model })).rejects.toMatchObject({ status_code: 401 })
+  })
+
+  test('finds embedding models by their capability', async () => {
+    expect((await ollama.list()).models.map(({ name }) => name)).toEqual(expect.arrayContaining(EMBEDDERS.map(name => `${name}/sim`)))
+    expect((await ollama.show({ model: 'cohere/sim' })).capabilities).toContain('embedding')
+    expect((await ollama.show({ model: 'only_embeddings/sim' })).capabilities).toEqual(['embedding'])
+    expect((await ollama.show({ model: 'only_chat/sim' })).capabilities).not.toContain('embedding')
   })
 
   describe.each(PROVIDERS)('on %s', provider => {
@@ -342,6 +352,68 @@ describe('what only a server of Ollama does with a prompt', () => {
     expect((await ask('only_chat', extra)).headers.get('x-sluice-dropped')).toBe('keep_alive, options.num_ctx, width, options.top_k')
     expect((await ask('only_ollama', { suffix: '', raw: false, template: '', context: [] })).headers.get('x-sluice-dropped')).toBeNull()
   })
+})
+
+describe.each(EMBEDDERS)('a client of Ollama that embeds on %s', provider => {
+  const model = `${provider}/sim`
+
+  test('gets a vector of one text, and the same of several, in their order', async () => {
+    const one = await ollama.embed({ model, input: 'Hello' })
+    expect(wrong('ollama_embed', 'response', one)).toBeUndefined()
+    expect(one).toMatchObject({ embeddings: [[expect.any(Number), expect.any(Number)].concat(Array(6).fill(expect.any(Number)))] })
+    const three = await ollama.embed({ model, input: ['Hello', 'other', 'Hello'] })
+    expect(wrong('ollama_embed', 'response', three)).toBeUndefined()
+    expect(three.embeddings).toEqual([one.embeddings[0], three.embeddings[1], one.embeddings[0]])
+    expect(three.embeddings[1]).not.toEqual(one.embeddings[0])
+    expect(three.prompt_eval_count).toBeGreaterThan(0)
+    expect((await ollama.embed({ model, input: ['Hello'], dimensions: 4, truncate: true })).embeddings).toEqual([
+      one.embeddings[0]?.slice(0, 4),
+    ])
+  })
+
+  test('gets many vectors, however many the provider makes at once', async () => {
+    const input = Array.from({ length: provider === 'only_embed_content' ? 40 : 201 }, (_, at) => `text ${at}`)
+    const { embeddings } = await ollama.embed({ model, input })
+    expect(embeddings).toHaveLength(input.length)
+    expect(embeddings[39]).toEqual((await ollama.embed({ model, input: 'text 39' })).embeddings[0])
+  })
+
+  test('gets the vector of a prompt, as old clients ask for it', async () => {
+    const [vector] = (await ollama.embed({ model, input: 'Hello' })).embeddings
+    const answer = await ollama.embeddings({ model, prompt: 'Hello', options: { temperature: 0 }, keep_alive: '5m' })
+    expect(wrong('ollama_embeddings', 'response', answer)).toBeUndefined()
+    expect(answer.embedding).toEqual(vector)
+  })
+
+  test('gets errors in its own dialect', async () => {
+    await expect(ollama.embed({ model: `${provider}/sim-status-429`, input: 'Hello' })).rejects.toMatchObject({ status_code: 429 })
+    await expect(ollama.embeddings({ model: `${provider}/sim-html`, prompt: 'Hello' })).rejects.toMatchObject({ status_code: 502 })
+    await expect(ollama.embed({ model: 'nobody', input: 'Hello' })).rejects.toMatchObject({ status_code: 404, error: expect.any(String) })
+  })
+
+  test('is counted', async () => {
+    await ollama.embed({ model, input: 'Hello' })
+    await expect
+      .poll(() => gateway.log.findLast(({ msg }) => msg === 'request'))
+      .toMatchObject({ route: 'ollama.embed', model, usage: { input: 12 } })
+  })
+})
+
+test('a text that no provider embeds is refused, and passes to a server of Ollama', async () => {
+  for (const input of ['', [], ['Hello', '']]) {
+    await ollama.embed({ model: `${SERVER}/sim`, input })
+    expect(last().input).toEqual(input)
+    for (const provider of EMBEDDERS.slice(1))
+      await expect(ollama.embed({ model: `${provider}/sim`, input })).rejects.toMatchObject({
+        status_code: 400,
+        error: expect.stringContaining("'input'"),
+      })
+  }
+  for (const provider of EMBEDDERS.slice(1))
+    await expect(ollama.embeddings({ model: `${provider}/sim`, prompt: '' })).rejects.toMatchObject({
+      status_code: 400,
+      error: expect.stringContaining("'prompt'"),
+    })
 })
 
 describe('on an upstream of Ollama', () => {
