@@ -336,6 +336,17 @@ export interface KeepRule {
   /** Only an event with one of these markers may hold the whole answer. */
   final: readonly string[]
   answer(event: Json): Json
+  ownIds?: OwnIds
+}
+
+/** The ids that the gateway replaces by its own: the paths of an answer's id and of its items, in answers and events. */
+export interface OwnIds {
+  answers: readonly (readonly string[])[]
+  items: readonly (readonly string[])[]
+  /** Whether the id of an item may be replaced. */
+  isOwn(item: Json): boolean
+  /** The members in which the ids occur. */
+  members: readonly string[]
 }
 
 /** The variable `$ctx` of mappings. */

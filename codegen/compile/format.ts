@@ -90,6 +90,11 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
         module.compile(source(['keep', name], keep[name]), objectInput(js`input`), globals, body, { isSerialised: false }),
       )
     }
+    const own = keep.own_ids
+    if (own)
+      module.export('keep_own', ['input'], body =>
+        module.compile(source(['keep', 'own_ids', 'when'], own.when), objectInput(js`input`), new Map(), body, { isSerialised: false }),
+      )
   }
   const { clean } = data
   if (typeof clean === 'object') {

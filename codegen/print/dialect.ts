@@ -203,6 +203,12 @@ function keepRule(name: string, project: Project, modules: Modules): Printed<Kee
     itemId: data.item_id,
     final: list(data.final),
     answer: own('answer'),
+    ownIds: data.own_ids && {
+      answers: data.own_ids.answers.map(pathOf),
+      items: data.own_ids.items.map(pathOf),
+      isOwn: testOf(local, 'keep_own'),
+      members: data.own_ids.members,
+    },
   }
 }
 

@@ -8,6 +8,7 @@ import type { Json, RawUsage } from '../plan.js'
 import type { Attempt } from './attempt.js'
 import { keeperOf } from './kept.js'
 import type { Outcome } from './outcome.js'
+import { ownIdsOf } from './own-ids.js'
 import { understood } from './read-answer.js'
 import { relayBytes } from './relay-bytes.js'
 import { type IdSealer, idSealerOf } from './seal-ids.js'
@@ -16,7 +17,8 @@ import { relayStream } from './stream/relay.js'
 /** Resolves when a stream, or bytes, have been passed on; a whole body leaves at the end of the event loop's turn. */
 export function reply(outcome: Outcome): Promise<void> | undefined {
   const { binding, exchange, snapshot, route, choice, input } = outcome.attempt
-  const idSealer = route.sealedIds || choice.task ? idSealerOf(outcome.attempt) : undefined
+  const ownIds = input.turn && ownIdsOf(outcome.attempt)
+  const idSealer = ownIds ?? (route.sealedIds || choice.task ? idSealerOf(outcome.attempt) : undefined)
   const headers = headersOf(outcome)
   exchange.log.isStream = outcome.kind === 'stream'
   noteAsked(outcome.attempt)

@@ -92,8 +92,23 @@ function memberValue(members: ReadonlySet<string>, quoted: string): RegExp {
   return new RegExp(`("(?:${escaped.join('|')})"\\s*:\\s*)${value}`, 'g')
 }
 
-/** The texts at a path, where `[]` stands for each element of a list. */
-function textsAt(value: Json, path: readonly string[]): string[] {
+/** The text that a JSON string stands for. */
+export function textIn(quoted: string): string {
+  if (!quoted.includes('\\')) return quoted.slice(1, -1)
+  try {
+    return JSON.parse(quoted)
+  } catch {
+    return quoted
+  }
+}
+
+/** The texts at a path. */
+export function textsAt(value: Json, path: readonly string[]): string[] {
+  return valuesAt(value, path).filter((item): item is string => typeof item === 'string' && item !== '')
+}
+
+/** The values at a path, where `[]` stands for each element of a list. */
+export function valuesAt(value: Json, path: readonly string[]): unknown[] {
   let found: unknown[] = [value]
   for (const name of path) {
     found = found.flatMap(item =>
@@ -106,5 +121,5 @@ function textsAt(value: Json, path: readonly string[]): string[] {
           : [],
     )
   }
-  return found.filter((item): item is string => typeof item === 'string' && item !== '')
+  return found
 }

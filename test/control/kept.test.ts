@@ -210,6 +210,36 @@ test('responses of a provider of the same dialect that keeps nothing are kept, t
   expect(other.previous_response_id).toBe(second.id)
 })
 
+test('answers of a provider that uses an id twice are kept as different ones, with different items', async () => {
+  const ids = new Set<string>()
+  const ask = async (input: string): Promise<[string, string]> => {
+    const whole = await client.responses.create({ model: 'local', input })
+    const stream = client.responses.stream({ model: 'local', input: `${input}, streamed` })
+    const items = new Set<string>()
+    for await (const event of stream) {
+      if ('item_id' in event) items.add(event.item_id as string)
+      if ('item' in event) items.add(event.item.id as string)
+    }
+    const streamed = await stream.finalResponse()
+    for (const { id, output } of [whole, streamed]) for (const one of [id, ...output.map(item => item.id as string)]) ids.add(one)
+    expect([...items]).toEqual(streamed.output.map(item => item.id))
+    return [whole.id, streamed.id]
+  }
+  const [first, second] = [await ask('Asked by Ada'), await ask('Asked by Bob')]
+  // Each has a response and an item.
+  expect(ids.size).toBe(8)
+  for (const [id, input] of [
+    [first[0], 'Asked by Ada'],
+    [second[0], 'Asked by Bob'],
+    [second[1], 'Asked by Bob, streamed'],
+  ] as const) {
+    const { data } = await client.responses.inputItems.list(id)
+    expect(data).toMatchObject([{ content: [{ text: input }] }])
+    await client.responses.create({ model: 'm', input: 'More', previous_response_id: id })
+    expect(contents(chat.seen.at(-1))[0]).toBe(input)
+  }
+})
+
 test('kept answers are sealed at rest, and only the user can read the key', () => {
   for (const file of ['sluice.sqlite', 'sluice.sqlite-wal']) {
     const bytes = readFileSync(join(gateway.folder, 'data', file))

@@ -1,0 +1,57 @@
+// Gives an answer that is kept here, and its items, ids of the gateway's own: some providers use an id twice, and a later
+// request would continue another answer.
+
+import { memberAt } from '../core/members.js'
+import { asPattern } from '../core/text.js'
+import type { Json } from '../plan.js'
+import { parseEvents } from '../wire/sse.js'
+import type { Attempt } from './attempt.js'
+import { type IdSealer, textIn, textsAt, valuesAt } from './seal-ids.js'
+
+/** Undefined if the answer is not kept here, or has the gateway's ids anyway. */
+export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): IdSealer | undefined {
+  const { keep } = binding.from
+  const rule = keep?.ownIds
+  if (input.turn === undefined || keep === undefined || rule === undefined) return undefined
+  if (!snapshot.store || !binding.keepsHere || binding.mapping) return undefined
+  const { answers, items, isOwn, members } = rule
+  const values = new RegExp(`("(?:${members.map(asPattern).join('|')})"\\s*:\\s*)("(?:[^"\\\\]|\\\\.)*")`, 'g')
+  // The provider's id → ours.
+  const names = new Map<string, string>()
+  const learn = (id: unknown): void => {
+    if (typeof id !== 'string' || id === '' || names.has(id)) return
+    const [kind = ''] = /^[a-z]{1,16}[_-]/.exec(id) ?? []
+    names.set(id, `${kind}${exchange.id.slice(-24)}${names.size === 0 ? '' : `_${names.size}`}`)
+  }
+  const learnAll = (value: Json): void => {
+    for (const path of answers) for (const id of textsAt(value, path)) learn(id)
+    for (const path of items)
+      for (const item of valuesAt(value, path))
+        if (typeof item === 'object' && item !== null && isOwn(item as Json)) learn(memberAt(item, [keep.itemId]))
+  }
+  const replaced = (text: string): string =>
+    text.replaceAll(values, (whole, before: string, quoted: string) => {
+      const own = names.get(textIn(quoted))
+      return own === undefined ? whole : before + JSON.stringify(own)
+    })
+  return {
+    whole(text) {
+      learnAll(JSON.parse(text))
+      return replaced(text)
+    },
+    block(text) {
+      parseEvents(text, data => {
+        try {
+          learnAll(JSON.parse(data))
+        } catch {
+          // Another stage judges what is not JSON.
+        }
+      })
+      return replaced(text)
+    },
+    event(text) {
+      learnAll(JSON.parse(text))
+      return replaced(text)
+    },
+  }
+}
