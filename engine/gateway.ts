@@ -36,7 +36,7 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   const answers = guards && new GuardedAnswers(guards, route, key, own, snapshot)
   const exchange = answers ? answers.exchange : own
   if (snapshot.hasLimits()) refuseEarly(route, key, snapshot)
-  if (route.kept && snapshot.store && (await answerKept(route, exchange, snapshot))) return
+  if (route.kept && snapshot.store && (await answerKept(route, key, exchange, snapshot))) return
   const asked = await read(route, exchange, snapshot, guards && formTexts(guards, route, key, exchange, snapshot))
   const changed = guards && (await guardRequest(guards, asked, route, key, exchange, snapshot))
   const said = changed ? changed.input : asked

@@ -47,6 +47,7 @@ export function exchangeOf(given: GivenRequest, params: Readonly<Record<string, 
       receiver.data(bytes)
       receiver.end()
     },
+    hold: NOTHING,
     pause: NOTHING,
     resume: NOTHING,
     send: sent,

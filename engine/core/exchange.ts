@@ -56,6 +56,11 @@ export interface Exchange {
   body(limits: Limits): Promise<Buffer>
   /** Streams the body; fails with `too_large` over the limit, and with `timeout` if it arrives too slowly. */
   receive(limits: Limits, receiver: Receiver): void
+  /**
+   * Counts memory that the request takes beside its body, until the exchange has ended. Throws `unavailable` if the bodies of
+   * all requests take too much already.
+   */
+  hold(bytes: number): void
   /** Pauses the client's body. */
   pause(): void
   resume(): void

@@ -15,7 +15,7 @@ export interface BodyMemory {
 
 export class HeldBody {
   private length = 0
-  /** The memory that the blocks take; never less than `length`. */
+  /** The memory that the blocks take, and what was reserved; never less than `length`. */
   private taken = 0
   private blocks: Buffer[] | undefined
   private last = NOTHING
@@ -43,14 +43,20 @@ export class HeldBody {
     return true
   }
 
+  /** Counts memory of the same request that is not in its body; returns false if the process already holds too much. */
+  reserve(size: number): boolean {
+    if (this.memory.held + size > this.memory.most) return false
+    this.memory.held += size
+    this.taken += size
+    return true
+  }
+
   private grow(least: number, announced: number): boolean {
     const rest = announced - this.length
     // The first piece of a body of unknown length is usually the whole body, so it gets a block of its size; later pieces
     // share blocks.
     const size = rest >= least && rest <= MOST_ANNOUNCED ? rest : this.taken === 0 ? least : Math.max(least, BLOCK)
-    if (this.memory.held + size > this.memory.most) return false
-    this.memory.held += size
-    this.taken += size
+    if (!this.reserve(size)) return false
     if (this.last.length > 0) {
       this.blocks ??= []
       this.blocks.push(this.last)

@@ -307,6 +307,11 @@ export class HttpExchange implements Exchange, Indexed {
     else this.expect(limits.upload)
   }
 
+  hold(bytes: number): void {
+    if (this.log.isOver) throw clientGone()
+    if (!this.held.reserve(bytes)) throw noRoom()
+  }
+
   pause(): void {
     if (this.isPaused || this.isAborted || this.log.isOver || this.isWhole) return
     this.isPaused = true

@@ -14,7 +14,7 @@ import { callersCredential } from './callers-credential.js'
 import { failover } from './failover.js'
 import { fundRequest } from './fund.js'
 import { limit, refuseEarly } from './limit.js'
-import type { Input } from './read.js'
+import { withoutBody } from './read.js'
 import { passBytes } from './relay-bytes.js'
 import { uploadOf } from './upload.js'
 
@@ -28,7 +28,6 @@ const NEVER = new Set(['CONNECT', 'TRACE'])
 /** The largest body for a provider that signs requests, because a signature needs the whole body: bytes. */
 const MOST_SIGNED = 32 * 1024 * 1024
 
-const NOTHING = Buffer.alloc(0)
 const WITHOUT_BODY = new Set([204, 205, 304])
 
 /** Passes a request on and its answer back. Throws the gateway's own refusals. */
@@ -56,12 +55,18 @@ export function proxiedRequest(route: Route, key: Key | undefined, exchange: Exc
   pathOf(proxy, exchange)
   const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
   const choice = { bindings: [binding] }
-  return { route, input: inputOf(), choice, exchange, snapshot, lease: undefined, hold: undefined, binding, limits, targetLease: undefined }
-}
-
-/** The input that other stages need, for a body that is not read. */
-function inputOf(): Input {
-  return { bytes: NOTHING, body: {}, outline: {}, probeBytes: NOTHING, model: '', stream: false }
+  return {
+    route,
+    input: withoutBody(),
+    choice,
+    exchange,
+    snapshot,
+    lease: undefined,
+    hold: undefined,
+    binding,
+    limits,
+    targetLease: undefined,
+  }
 }
 
 /** A key restricted to models could reach other models through the proxy, so it needs explicit permission. */

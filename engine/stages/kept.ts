@@ -5,12 +5,13 @@ import { GatewayError, unknownId } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt, valueAt } from '../core/members.js'
 import type { Body, Dialect, Json, KeepRule } from '../plan.js'
-import type { KeptAnswer, Route, Snapshot, Store } from '../snapshot/model.js'
+import type { KeptAnswer, Key, Route, Snapshot, Store } from '../snapshot/model.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { holdsAny } from '../wire/json/markers.js'
 import type { Attempt } from './attempt.js'
 import { type Choice, taskOf } from './choose.js'
-import { type Input, inputOf } from './read.js'
+import { limit } from './limit.js'
+import { type Input, inputOf, withoutBody } from './read.js'
 
 /** The longest answer, with what its request added, that is kept: characters. */
 const MOST_KEPT = 24 * 1024 * 1024
@@ -57,6 +58,7 @@ async function restored(restoring: Restoring): Promise<Input> {
     const turns = await store.ask('kept', { caller: exchange.log.key ?? '', id: previous })
     if (turns === null) throw tooLong(keep)
     if (turns.length === 0) throw unknownId(route, previous)
+    exchange.hold(lengthOf(turns))
     const before = turns.flatMap(turn => [...(JSON.parse(turn.input) as Json[]), ...outputOf(keep, turn)])
     body = keep.continued(body, before) as Body
   }
@@ -81,6 +83,7 @@ async function itemsOf(body: Body, { keep, choice, exchange, store }: Restoring)
   const asked = store.ask('items', { caller: exchange.log.key ?? '', ids, isAwaited: isOurs })
   const answers = await (isOurs ? asked : asked.catch(() => []))
   if (answers === null) throw tooLong(keep)
+  exchange.hold(lengthOf(answers))
   const items: Record<string, Json> = Object.create(null)
   for (const answer of answers)
     for (const item of outputOf(keep, answer)) {
@@ -94,6 +97,11 @@ async function itemsOf(body: Body, { keep, choice, exchange, store }: Restoring)
 
 function unknownItem(id: string): GatewayError {
   return new GatewayError('not_found', `No kept item of yours has the id '${id}'.`, { code: 'not_found' })
+}
+
+/** A short request may refer to a long conversation: its memory counts like that of a body which holds all of it. */
+function lengthOf(answers: readonly KeptAnswer[]): number {
+  return answers.reduce((sum, { input, answer }) => sum + input.length + answer.length, 0)
 }
 
 function outputOf(keep: KeepRule, { answer }: KeptAnswer): Json[] {
@@ -131,14 +139,16 @@ export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((ans
 }
 
 /** Answers a request about a kept answer; false if there is none with its id. */
-export async function answerKept(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<boolean> {
+export async function answerKept(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Promise<boolean> {
   const { follow, kept } = route
   const id = follow && valueAt(follow, {}, exchange)
   if (kept === undefined || typeof id !== 'string' || taskOf(id, route, exchange.log.key, snapshot) !== undefined) return false
   const caller = exchange.log.key ?? ''
   const store = snapshot.store as Store
+  if (snapshot.hasLimits()) await limit(route, withoutBody(), key, undefined, exchange, snapshot)
   const found = await store.ask('look', { caller, id })
   if (found === null) return false
+  exchange.hold(lengthOf([found]))
   if (kept.isRemoved) await store.ask('remove', { caller, id })
   const body = kept.answer?.({ kept: { id, answer: JSON.parse(found.answer), input: JSON.parse(found.input) }, query: exchange.query })
   if (body === undefined) throw new GatewayError('invalid_request', kept.refuse, { param: Object.keys(exchange.query)[0] })

@@ -68,6 +68,9 @@ class MirrorExchange implements Exchange {
     snapshot.entered()
   }
 
+  /** The client's exchange counts the request. */
+  hold(): void {}
+
   over(): void {
     if (this.isOver) return
     this.isOver = true

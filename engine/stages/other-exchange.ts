@@ -69,6 +69,10 @@ export abstract class OtherExchange implements Exchange {
     this.own.receive(limits, receiver)
   }
 
+  hold(bytes: number): void {
+    this.own.hold(bytes)
+  }
+
   pause(): void {
     this.own.pause()
   }

@@ -41,6 +41,13 @@ export interface Input {
   settle?(): void
 }
 
+const NOTHING = Buffer.alloc(0)
+
+/** The input of a request whose body is not read. */
+export function withoutBody(model = ''): Input {
+  return { bytes: NOTHING, body: {}, outline: {}, probeBytes: NOTHING, model, stream: false }
+}
+
 /** A request whose answer is to be kept. */
 export interface Turn {
   /** The id of the kept answer that the request continues. */
@@ -261,8 +268,6 @@ function checkOf({ checksFields }: Route, dialect: Dialect): FormCheck | undefin
   }
   return { some: parts => check(dialect.validateFields, parts), all: parts => check(dialect.validateRequest, parts) }
 }
-
-const NOTHING = Buffer.alloc(0)
 
 function isForm(exchange: Exchange): boolean {
   return exchange.headers['content-type']?.startsWith('multipart/form-data') === true

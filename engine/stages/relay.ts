@@ -18,7 +18,7 @@ import type { Attempt, ClientRequest } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
 import { failover } from './failover.js'
 import type { SocketGuard } from './guard.js'
-import { type Input, modelName, usualModel } from './read.js'
+import { type Input, modelName, usualModel, withoutBody } from './read.js'
 import { headersOf, pathOf } from './render.js'
 
 const GONE = 1001
@@ -42,11 +42,8 @@ export function openRelay(request: ClientRequest, guard?: SocketGuard): Promise<
 /** The request of a socket is in its path and query. */
 export function readHandshake(route: Route, exchange: Exchange, snapshot: Snapshot): Input {
   const said = route.model && valueAt(route.model, {}, exchange)
-  const model = modelName(route, said === undefined || said === '' ? usualModel(route, snapshot) : said)
-  return { bytes: NOTHING, body: {}, outline: {}, probeBytes: NOTHING, model, stream: false }
+  return withoutBody(modelName(route, said === undefined || said === '' ? usualModel(route, snapshot) : said))
 }
-
-const NOTHING = Buffer.alloc(0)
 
 function open(attempt: Attempt): Promise<WebSocket> {
   const { binding, route, limits, exchange } = attempt

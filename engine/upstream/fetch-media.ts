@@ -14,6 +14,8 @@ const MAX_COUNT = 20
 const MAX_BYTES = 20 * 1024 * 1024
 const MAX_TIME = 15_000
 const MAX_REDIRECTS = 3
+/** Base64 has four characters for three bytes. */
+const AS_BASE64 = 4 / 3
 
 /** The global unicast range of IPv6 (RFC 4291, 2.4); the ranges that ipaddr.js names lie inside and outside of it. */
 const GIVEN_OUT = addresses.IPv6.parseCIDR('2000::/3')
@@ -64,11 +66,11 @@ export async function fetchAll(urls: readonly unknown[], exchange: Exchange, may
   const gone = new AbortController()
   exchange.onAbort(() => gone.abort())
   const left = { bytes: MAX_BYTES }
-  const found = await Promise.all(wanted.map(async url => [url, await fetchOne(url, gone.signal, left, mayBePrivate)] as const))
+  const found = await Promise.all(wanted.map(async url => [url, await fetchOne(url, gone.signal, left, exchange, mayBePrivate)] as const))
   return Object.fromEntries(found)
 }
 
-async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number }, mayBePrivate: boolean): Promise<Json> {
+async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number }, exchange: Exchange, mayBePrivate: boolean): Promise<Json> {
   const refuse = (why: string): GatewayError =>
     new GatewayError('invalid_request', `The address ${shown(url)} could not be fetched: ${why}.`, { code: 'invalid_image_url' })
   const signal = AbortSignal.any([gone, AbortSignal.timeout(MAX_TIME)])
@@ -93,6 +95,7 @@ async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number },
       for await (const chunk of response.body ?? []) {
         left.bytes -= chunk.length
         if (left.bytes < 0) throw refuse('it is too large')
+        exchange.hold(chunk.length * AS_BASE64)
         chunks.push(chunk)
       }
       const media_type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? 'application/octet-stream'

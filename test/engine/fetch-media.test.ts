@@ -33,6 +33,7 @@ const pages = createServer((request, response) => {
   asked++
   if (request.url === '/moved') response.writeHead(302, { location: '/a.png' }).end()
   else if (request.url === '/a.png') response.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.from(PNG, 'base64'))
+  else if (request.url === '/long.png') response.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.alloc(1024 * 1024))
   else response.writeHead(404).end()
 })
 let base: string
@@ -64,6 +65,12 @@ test.each(['/a.png', '/moved'])('%s is fetched and sent inside the request', asy
   const response = await ask(base + path, { fetch: { private: true } })
   expect(response.status).toBe(200)
   expect(simulator.requests.at(-1)?.body).toContain(PNG)
+})
+
+test('what is fetched counts as memory of bodies', async () => {
+  const before = simulator.requests.length
+  const response = await ask(`${base}/long.png`, { fetch: { private: true }, capacity: { bodies: '1MiB' } })
+  expect([response.status, response.headers.get('retry-after'), simulator.requests.length]).toEqual([503, '1', before])
 })
 
 test('a missing file is reported', async () => {

@@ -1,0 +1,118 @@
+// Requests for kept answers, and requests that continue them, are limited as others are: in memory, and in number.
+
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+
+const MIB = 1024 * 1024
+
+interface Provider {
+  url: string
+  /** The requests that wait for an answer, and those that have come, in bytes. */
+  waiting: (() => void)[]
+  lengths: number[]
+  isSilent: boolean
+  server: Server
+}
+
+/** A provider of responses that keeps nothing, and answers at once, or when a test lets it. */
+async function startProvider(): Promise<Provider> {
+  const server = createServer((request, response) => {
+    let length = 0
+    request.on('data', (part: Buffer) => (length += part.length))
+    request.on('end', () => {
+      provider.lengths.push(length)
+      const count = provider.lengths.length
+      const content = [{ type: 'output_text', text: `answer ${count}`, annotations: [] }]
+      const answer = {
+        id: `resp_${count}`,
+        object: 'response',
+        created_at: 1,
+        status: 'completed',
+        model: 'x',
+        output: [{ type: 'message', id: `msg_${count}`, role: 'assistant', status: 'completed', content }],
+        usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+      }
+      const send = (): void => void response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+      if (provider.isSilent) provider.waiting.push(send)
+      else send()
+    })
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  const provider: Provider = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    waiting: [],
+    lengths: [],
+    isSilent: false,
+    server,
+  }
+  return provider
+}
+
+let stage: Stage
+let provider: Provider
+let gateway: Instance
+
+beforeAll(async () => {
+  stage = await createStage()
+  provider = await startProvider()
+  gateway = await stage.start({
+    upstreams: { local: { provider: 'ollama', base: provider.url, secret: 'none' } },
+    models: { m: { targets: [{ upstream: 'local', model: 'm' }] } },
+    capacity: { bodies: '4MiB' },
+    keys: [
+      { name: 'file', value: FILE_KEY },
+      { name: 'limited', value: 'key-of-limited', limits: { requests: '3/1h' } },
+    ],
+  })
+})
+afterAll(async () => {
+  await stage?.close()
+  provider?.server.close()
+})
+
+interface Made {
+  id: string
+  output: { id: string }[]
+  error?: { message: string }
+}
+
+async function ask(more: object, key = FILE_KEY): Promise<{ status: number; retryAfter: string | null; body: Made }> {
+  const response = await fetch(`${gateway.url}/v1/responses`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', ...more }),
+  })
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), body: (await response.json()) as Made }
+}
+
+test('conversations that requests continue take no more memory than bodies may', async () => {
+  const { body } = await ask({ input: 'a'.repeat(MIB) })
+  provider.isSilent = true
+  const before = provider.lengths.length
+  const all = Array.from({ length: 6 }, () => ask({ input: 'More', previous_response_id: body.id }))
+  let refused = 0
+  for (const one of all) void one.then(() => refused++)
+  await until(
+    async () => provider.waiting.length + refused,
+    count => count === 6,
+  )
+  expect([provider.waiting.length, refused]).toEqual([3, 3])
+  const { status, retryAfter, body: said } = await Promise.race(all)
+  expect([status, retryAfter]).toEqual([503, '1'])
+  expect(said.error?.message).toContain('holds too many request bodies')
+  provider.isSilent = false
+  for (const send of provider.waiting.splice(0)) send()
+  expect((await Promise.all(all)).filter(one => one.status === 200)).toHaveLength(3)
+  expect(provider.lengths.length).toBe(before + 3)
+  // What they held is free again.
+  expect((await ask({ input: 'More', previous_response_id: body.id })).status).toBe(200)
+})
+
+test('requests for kept answers count in the limits of a key', async () => {
+  const { body } = await ask({ input: 'x' }, 'key-of-limited')
+  const get = (id: string): Promise<Response> =>
+    fetch(`${gateway.url}/v1/responses/${id}`, { headers: { authorization: 'Bearer key-of-limited' } })
+  expect([(await get(body.id)).status, (await get('resp_unknown')).status, (await get(body.id)).status]).toEqual([200, 404, 429])
+})
