@@ -7,6 +7,7 @@ import { spentOf } from './budgets/accounts.js'
 import { answersWithItems, conversation, type KeptOptions, keep, look, remove } from './kept/kept.js'
 import { usage } from './ledger/queries.js'
 import type { Keeper } from './store/keeper.js'
+import { isOfValue } from './store/refused.js'
 
 /** Rows of days and models in one answer. */
 const MOST_ROWS = 10_000
@@ -43,7 +44,9 @@ export function createAnswerers(keeper: Keeper, options: KeptOptions): (question
       keeper.succeeded()
       return answer
     } catch (error) {
-      keeper.failed(error)
+      // The store was reached: only this question has no answer.
+      if (isOfValue(error)) keeper.succeeded()
+      else keeper.failed(error)
       throw error
     }
   }

@@ -27,6 +27,8 @@ const LONGEST = 24 * 1024 * 1024
 /** Turns of one conversation, and characters of all of them. */
 const MOST_TURNS = 1_000
 const MOST_TEXT = 24 * 1024 * 1024
+/** Characters that are read of the store for the items of one request: it holds the requests of their answers, too. */
+const MOST_READ = 4 * MOST_TEXT
 /** Referable items of one answer. */
 const MOST_ITEMS = 1_000
 /** Rows that one removal step reads. */
@@ -35,12 +37,18 @@ const CHUNK = 500
 const RETRY_DELAY = 100
 const ATTEMPTS = 4
 
-const ownerOf = (caller: string, id: string): string => `${caller}\n${id}`
+/** The parts of an answer are sealed apart, so that one can be opened without the other. */
+type Part = 'input' | 'answer'
+/** Between the parts: no character of base64. */
+const BETWEEN = '.'
+
+const ownerOf = (caller: string, id: string, part?: Part): string => (part === undefined ? `${caller}\n${id}` : `${caller}\n${id}\n${part}`)
 
 /** Keeps an answer; returns false if it is too long. An existing one stays. */
 export async function keep({ db }: Store, { seal, ...options }: KeptOptions, answer: NewAnswer): Promise<boolean> {
   const { caller, id, previous, items } = answer
-  const sealed = seal.close(JSON.stringify([answer.input, answer.answer]), ownerOf(caller, id))
+  const close = (part: Part): string => seal.close(answer[part], ownerOf(caller, id, part))
+  const sealed = `${close('answer')}${BETWEEN}${close('input')}`
   if (sealed.length > LONGEST) return false
   const now = Date.now()
   await db.transaction().execute(async trx => {
@@ -62,8 +70,18 @@ export async function keep({ db }: Store, { seal, ...options }: KeptOptions, ans
 }
 
 /** Undefined if it was sealed with a removed key: then it counts as missing. */
-function opened(row: KeptTable, { seal }: KeptOptions): KeptAnswer | undefined {
-  const text = seal.open(row.sealed, ownerOf(row.caller, row.id))
+function opened(row: KeptTable, options: KeptOptions): KeptAnswer | undefined {
+  const answer = answerOf(row, options)
+  if (typeof answer !== 'string') return answer
+  const input = options.seal.open(row.sealed.slice(row.sealed.indexOf(BETWEEN) + 1), ownerOf(row.caller, row.id, 'input'))
+  return input === undefined ? undefined : { input, answer }
+}
+
+/** The answer alone; both parts of a row of an earlier version, which sealed them together. */
+function answerOf({ sealed, caller, id }: KeptTable, { seal }: KeptOptions): string | KeptAnswer | undefined {
+  const end = sealed.indexOf(BETWEEN)
+  if (end >= 0) return seal.open(sealed.slice(0, end), ownerOf(caller, id, 'answer'))
+  const text = seal.open(sealed, ownerOf(caller, id))
   if (text === undefined) return undefined
   const [input, answer] = JSON.parse(text) as [string, string]
   return { input, answer }
@@ -112,10 +130,16 @@ export async function conversation(store: Store, options: KeptOptions, caller: s
     // A removed turn invalidates everything before it: half a conversation would be a different one.
     if (next === undefined && rows[0]?.previous !== null) return []
   }
-  const turns = rows.map(row => opened(row, options)).filter(turn => turn !== undefined)
-  if (turns.length < rows.length) return []
-  if (turns.reduce((sum, turn) => sum + turn.input.length + turn.answer.length, 0) > MOST_TEXT) return null
-  await refresh(store, options, rows)
+  const turns: KeptAnswer[] = []
+  length = 0
+  for (const row of rows) {
+    const turn = opened(row, options)
+    if (turn === undefined) return []
+    turns.push(turn)
+    length += turn.input.length + turn.answer.length
+    if (length > MOST_TEXT) return null
+  }
+  await refresh(store, options, caller, rows)
   return turns
 }
 
@@ -128,38 +152,50 @@ export async function answersWithItems(
   isAwaited: boolean,
 ): Promise<KeptAnswer[] | null> {
   const { db } = store
-  const find = (): Promise<{ item_id: string; kept_id: string }[]> =>
+  if (ids.length === 0) return []
+  const find = () =>
     db
       .selectFrom('kept_item')
-      .select(['item_id', 'kept_id'])
-      .where('caller', '=', caller)
+      .innerJoin('kept', join => join.onRef('kept.caller', '=', 'kept_item.caller').onRef('kept.id', '=', 'kept_item.kept_id'))
+      .select(['item_id', 'kept_id', 'size', 'expires_at'])
+      .where('kept_item.caller', '=', caller)
       .where('item_id', 'in', ids as string[])
+      .where('expires_at', '>', Date.now())
       .execute()
   // The newest item is the one that may still be on its way.
   const found = await awaited(find, rows => !isAwaited || rows.some(row => row.item_id === ids.at(-1)))
-  const rows: KeptTable[] = []
-  for (const id of new Set(found.map(row => row.kept_id))) {
+  const kept = new Map(found.map(({ kept_id, size, expires_at }) => [kept_id, { id: kept_id, size, expires_at }]))
+  if ([...kept.values()].reduce((sum, { size }) => sum + size, 0) > MOST_READ) return null
+  const answers: KeptAnswer[] = []
+  let length = 0
+  for (const id of kept.keys()) {
     const row = await rowOf(store, caller, id)
-    if (row) rows.push(row)
+    const part = row && answerOf(row, options)
+    if (part === undefined) continue
+    const answer = typeof part === 'string' ? part : part.answer
+    // Only the answers are needed.
+    answers.push({ input: '[]', answer })
+    length += answer.length
+    if (length > MOST_TEXT) return null
   }
-  if (rows.reduce((sum, row) => sum + row.size, 0) > MOST_TEXT) return null
-  const answers = rows.map(row => opened(row, options)).filter(answer => answer !== undefined)
-  if (answers.reduce((sum, { answer }) => sum + answer.length, 0) > MOST_TEXT) return null
-  await refresh(store, options, rows)
-  // Only the answers are needed.
-  return answers.map(({ answer }) => ({ input: '[]', answer }))
+  await refresh(store, options, caller, [...kept.values()])
+  return answers
 }
 
 /**
  * Extends the lifetime of answers that are continued. Only after a tenth of the lifetime: otherwise each turn would write
  * to all turns before it.
  */
-async function refresh({ db }: Store, options: KeptOptions, rows: readonly KeptTable[]): Promise<void> {
+async function refresh(
+  { db }: Store,
+  options: KeptOptions,
+  caller: string,
+  rows: readonly Pick<KeptTable, 'id' | 'expires_at'>[],
+): Promise<void> {
   const until = Date.now() + options.for
   const old = rows.filter(row => row.expires_at < until - options.for / 10).map(row => row.id)
-  const [first] = rows
-  if (first === undefined || old.length === 0) return
-  await db.updateTable('kept').set({ expires_at: until }).where('caller', '=', first.caller).where('id', 'in', old).execute()
+  if (old.length === 0) return
+  await db.updateTable('kept').set({ expires_at: until }).where('caller', '=', caller).where('id', 'in', old).execute()
 }
 
 export async function remove({ db }: Store, caller: string, id: string): Promise<boolean> {

@@ -11,6 +11,6 @@ export function isOfValue(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return true
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
   if (typeof errcode === 'number') return OF_SQLITE.has(errcode & 0xff)
-  // Postgres: data exceptions and violated constraints.
-  return typeof code === 'string' && (/^2[23]\w{3}$/.test(code) || code === 'ERR_INVALID_ARG_VALUE')
+  // Postgres: data exceptions, violated constraints, and what is too long for an index.
+  return typeof code === 'string' && (/^(?:2[23]|54)\w{3}$/.test(code) || code === 'ERR_INVALID_ARG_VALUE')
 }

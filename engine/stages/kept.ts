@@ -4,6 +4,7 @@
 import { GatewayError, unknownId } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt, valueAt } from '../core/members.js'
+import { storable } from '../core/text.js'
 import type { Body, Dialect, Json, KeepRule } from '../plan.js'
 import type { KeptAnswer, Key, Route, Snapshot, Store } from '../snapshot/model.js'
 import { releaseDigits } from '../wire/json/digits.js'
@@ -17,6 +18,14 @@ import { type Input, inputOf, withoutBody } from './read.js'
 const MOST_KEPT = 24 * 1024 * 1024
 /** Kept items that one request may refer to. */
 const MOST_REFERENCES = 1_000
+
+/** Characters of an id under which something is kept: an index of Postgres holds no text of any length. */
+const LONGEST_KEPT_ID = 512
+
+/** Whether anything can be kept under an id. The store is not asked for any other: some stores refuse the question. */
+function isKeptId(id: unknown): id is string {
+  return typeof id === 'string' && id.length <= LONGEST_KEPT_ID && storable(id) === id
+}
 
 /** The request with all kept items that it refers to. Throws `not_found` for an unknown answer. */
 export function restore(
@@ -55,6 +64,7 @@ async function restored(restoring: Restoring): Promise<Input> {
   const { keep, previous, input, route, exchange, snapshot, store } = restoring
   let { body } = input
   if (previous !== undefined) {
+    if (!isKeptId(previous)) throw unknownId(route, previous)
     const turns = await store.ask('kept', { caller: exchange.log.key ?? '', id: previous })
     if (turns === null) throw tooLong(keep)
     if (turns.length === 0) throw unknownId(route, previous)
@@ -80,7 +90,7 @@ async function itemsOf(body: Body, { keep, choice, exchange, store }: Restoring)
     throw new GatewayError('invalid_request', `A request may refer to at most ${MOST_REFERENCES} items.`, { param: keep.previous[0] })
   // A provider that keeps answers has its own items, so their absence here is not an error.
   const isOurs = choice.bindings.some(binding => binding.keepsHere)
-  const asked = store.ask('items', { caller: exchange.log.key ?? '', ids, isAwaited: isOurs })
+  const asked = store.ask('items', { caller: exchange.log.key ?? '', ids: ids.filter(isKeptId), isAwaited: isOurs })
   const answers = await (isOurs ? asked : asked.catch(() => []))
   if (answers === null) throw tooLong(keep)
   exchange.hold(lengthOf(answers))
@@ -124,10 +134,10 @@ export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((ans
   if (turn === undefined || keep === undefined || store === undefined || !binding.keepsHere) return undefined
   return answer => {
     const id = memberAt(answer, [keep.id])
-    if (typeof id !== 'string') return
+    if (!isKeptId(id)) return
     const items = listOf(keep.output(answer))
       .map(item => memberAt(item, [keep.itemId]))
-      .filter(item => typeof item === 'string') as string[]
+      .filter(isKeptId)
     const input = releaseDigits(JSON.stringify(listOf(keep.items(turn.own.body))))
     const text = JSON.stringify(answer)
     if (input.length + text.length > MOST_KEPT) return
@@ -142,7 +152,7 @@ export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((ans
 export async function answerKept(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Promise<boolean> {
   const { follow, kept } = route
   const id = follow && valueAt(follow, {}, exchange)
-  if (kept === undefined || typeof id !== 'string' || taskOf(id, route, exchange.log.key, snapshot) !== undefined) return false
+  if (kept === undefined || !isKeptId(id) || taskOf(id, route, exchange.log.key, snapshot) !== undefined) return false
   const caller = exchange.log.key ?? ''
   const store = snapshot.store as Store
   if (snapshot.hasLimits()) await limit(route, withoutBody(), key, undefined, exchange, snapshot)

@@ -1,9 +1,11 @@
 // Requests for kept answers, and requests that continue them, are limited as others are: in memory, and in number.
 
+import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { onPostgres } from './stores.js'
 
 const MIB = 1024 * 1024
 
@@ -13,6 +15,8 @@ interface Provider {
   waiting: (() => void)[]
   lengths: number[]
   isSilent: boolean
+  /** Another item of its answers. */
+  more?: object
   server: Server
 }
 
@@ -31,7 +35,10 @@ async function startProvider(): Promise<Provider> {
         created_at: 1,
         status: 'completed',
         model: 'x',
-        output: [{ type: 'message', id: `msg_${count}`, role: 'assistant', status: 'completed', content }],
+        output: [
+          { type: 'message', id: `msg_${count}`, role: 'assistant', status: 'completed', content },
+          ...(provider.more ? [provider.more] : []),
+        ],
         usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
       }
       const send = (): void => void response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
@@ -54,12 +61,16 @@ let stage: Stage
 let provider: Provider
 let gateway: Instance
 
+const file = (): Record<string, unknown> => ({
+  upstreams: { local: { provider: 'ollama', base: provider.url, secret: 'none' } },
+  models: { m: { targets: [{ upstream: 'local', model: 'm' }] } },
+})
+
 beforeAll(async () => {
   stage = await createStage()
   provider = await startProvider()
   gateway = await stage.start({
-    upstreams: { local: { provider: 'ollama', base: provider.url, secret: 'none' } },
-    models: { m: { targets: [{ upstream: 'local', model: 'm' }] } },
+    ...file(),
     capacity: { bodies: '4MiB' },
     keys: [
       { name: 'file', value: FILE_KEY },
@@ -115,4 +126,33 @@ test('requests for kept answers count in the limits of a key', async () => {
   const get = (id: string): Promise<Response> =>
     fetch(`${gateway.url}/v1/responses/${id}`, { headers: { authorization: 'Bearer key-of-limited' } })
   expect([(await get(body.id)).status, (await get('resp_unknown')).status, (await get(body.id)).status]).toEqual([200, 404, 429])
+})
+
+onPostgres('on Postgres', postgres => {
+  test('ids that no store can hold are unknown ones, and the store counts as reachable', async () => {
+    const other = await stage.start({ ...file(), store: await postgres().database() })
+    const post = (body: object): Promise<Response> =>
+      fetch(`${other.url}/v1/responses`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${FILE_KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'm', ...body }),
+      })
+    const get = (id: string): Promise<Response> =>
+      fetch(`${other.url}/v1/responses/${encodeURIComponent(id)}`, { headers: { authorization: `Bearer ${FILE_KEY}` } })
+    const noise = randomBytes(4_000).toString('hex')
+    for (const id of ['resp_\0', 'resp_\ud800', noise]) {
+      const item = { type: 'item_reference', id }
+      expect([id, (await post({ input: 'x', previous_response_id: id })).status]).toEqual([id, 400])
+      expect([id, (await post({ input: [item, { role: 'user', content: 'x' }] })).status]).toEqual([id, 404])
+      if (id !== 'resp_\ud800') expect([id, (await get(id)).status]).toEqual([id, 404])
+    }
+    for (const id of ['rs_\0', noise]) {
+      provider.more = { type: 'reasoning', id, summary: [] }
+      const { id: made } = (await (await post({ input: 'x' })).json()) as Made
+      expect((await get(made)).status).toBe(200)
+    }
+    delete provider.more
+    expect(other.log.filter(line => line.includes('unreachable'))).toEqual([])
+    await other.stop()
+  })
 })

@@ -1,5 +1,6 @@
 // How answers are kept: for whom, how long, and how many.
 
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -63,6 +64,39 @@ onEachEngine(make => {
     expect(await answersWithItems(store, options, 'ada', ['item-of-b'], false)).toEqual([])
     // Half a conversation would be another one.
     expect(await conversation(store, options, 'ada', 'c')).toEqual([])
+    await store.close()
+  })
+
+  test('items are found however long the requests of their answers were, up to a bound', async () => {
+    const store = await open()
+    const image = randomBytes(6 * 1024 * 1024).toString('base64')
+    for (const id of ['a', 'b', 'c', 'd']) await keep(store, options, turn(id, null, { input: JSON.stringify([image]) }))
+    const itemsOf = (...ids: string[]) => ids.map(id => `item-of-${id}`)
+    const found = await answersWithItems(store, options, 'ada', itemsOf('a', 'b', 'c', 'd'), false)
+    expect(found?.map(({ answer }) => JSON.parse(answer).id).sort()).toEqual(['a', 'b', 'c', 'd'])
+    // Answers that are short in the store, and long outside of it.
+    for (const id of ['e', 'f']) await keep(store, options, turn(id, null, { answer: JSON.stringify('x'.repeat(13 * 1024 * 1024)) }))
+    expect(await answersWithItems(store, options, 'ada', itemsOf('e'), false)).toHaveLength(1)
+    expect(await answersWithItems(store, options, 'ada', itemsOf('e', 'f'), false)).toBe(null)
+    await store.db
+      .updateTable('kept')
+      .set({ size: 60 * 1024 * 1024 })
+      .where('id', 'in', ['a', 'b'])
+      .execute()
+    expect(await answersWithItems(store, options, 'ada', itemsOf('a', 'b'), false)).toBe(null)
+    await store.close()
+  })
+
+  test('an answer that an earlier version kept is found', async () => {
+    const store = await open()
+    const sealed = options.seal.close(JSON.stringify(['["asked"]', '{"id":"old"}']), 'ada\nold')
+    const row = { caller: 'ada', id: 'old', previous: null, created_at: 1, expires_at: Date.now() + HOUR, size: sealed.length, sealed }
+    await store.db.insertInto('kept').values(row).execute()
+    await store.db.insertInto('kept_item').values({ caller: 'ada', item_id: 'i', kept_id: 'old' }).execute()
+    const whole = { input: '["asked"]', answer: '{"id":"old"}' }
+    expect(await look(store, options, 'ada', 'old')).toEqual(whole)
+    expect(await conversation(store, options, 'ada', 'old')).toEqual([whole])
+    expect(await answersWithItems(store, options, 'ada', ['i'], false)).toMatchObject([{ answer: whole.answer }])
     await store.close()
   })
 
