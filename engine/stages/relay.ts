@@ -12,7 +12,7 @@ import type { ClientSocket, SocketRelay } from '../http/sockets.js'
 import type { Lease } from '../limits/lease.js'
 import type { RelayPlan } from '../plan.js'
 import type { Binding, Route, Snapshot } from '../snapshot/model.js'
-import { errorFrom } from '../upstream/refusal.js'
+import { errorFrom, LONGEST_REFUSAL } from '../upstream/refusal.js'
 import { holdsAny } from '../wire/json/markers.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
@@ -63,7 +63,18 @@ function open(attempt: Attempt): Promise<WebSocket> {
       },
     )
     exchange.onAbort(() => upstream.terminate())
+    let late = tooLate
+    const timer = setTimeout(() => late(), limits.headers)
+    const fail = (error: GatewayError): void => {
+      clearTimeout(timer)
+      reject(error)
+      upstream.terminate()
+    }
+    function tooLate(cause?: Error): void {
+      fail(new GatewayError('timeout', 'The upstream could not be reached in time.', { cause }))
+    }
     upstream.once('open', () => {
+      clearTimeout(timer)
       // Frames that arrive at once wait until the client is connected.
       upstream.pause()
       upstream.removeAllListeners('error')
@@ -71,6 +82,7 @@ function open(attempt: Attempt): Promise<WebSocket> {
     })
     upstream.once('unexpected-response', (request, response) => {
       const chunks: Buffer[] = []
+      let length = 0
       const refuse = (): void => {
         request.destroy()
         let read: ReturnType<typeof binding.to.error.read>
@@ -81,21 +93,22 @@ function open(attempt: Attempt): Promise<WebSocket> {
         } catch {
           // The body is not readable; the status says enough.
         }
-        reject(errorFrom(read, response.statusCode ?? 502, binding, { header: name => response.headers[name]?.toString() }))
+        fail(errorFrom(read, response.statusCode ?? 502, binding, { header: name => response.headers[name]?.toString() }))
       }
-      response.on('data', chunk => chunks.push(chunk))
+      // A body may be endless, or never end.
+      late = refuse
+      response.on('data', (chunk: Buffer) => {
+        length += chunk.length
+        if (length > LONGEST_REFUSAL) refuse()
+        else chunks.push(chunk)
+      })
       response.on('end', refuse)
       response.on('error', refuse)
     })
-    upstream.once('error', error => {
-      const isLate = error.message.includes('timed out')
-      reject(
-        new GatewayError(
-          isLate ? 'timeout' : 'upstream',
-          isLate ? 'The upstream could not be reached in time.' : 'The connection to the upstream failed.',
-          { cause: error },
-        ),
-      )
+    // An attempt that was given up reports an error, too.
+    upstream.on('error', error => {
+      if (error.message.includes('timed out')) tooLate(error)
+      else fail(new GatewayError('upstream', 'The connection to the upstream failed.', { cause: error }))
     })
   })
 }

@@ -13,7 +13,7 @@ export type Head = Pick<UpstreamResponse, 'header'> & Partial<Pick<UpstreamRespo
 const TOO_LONG = 'context_length'
 
 /** The largest body of a refusal that is read: bytes. */
-const LONGEST = 1024 * 1024
+export const LONGEST_REFUSAL = 1024 * 1024
 
 /** Headers that tell any client when to retry. */
 const ADVICE = ['x-should-retry', 'retry-after-ms']
@@ -27,7 +27,7 @@ export async function checkRefusal(response: UpstreamResponse, binding: Binding,
   if (binding.to.response === 'bytes' && (status === 304 || status === 416)) return
   let read: ErrorRead | undefined
   try {
-    const text = String(await collect(response, LONGEST))
+    const text = String(await collect(response, LONGEST_REFUSAL))
     read = binding.to.error.read(JSON.parse(hides === undefined ? text : text.replaceAll(hides, '***')), status)
   } catch {
     // The body did not come, or is not JSON but a proxy's page: the status says enough.

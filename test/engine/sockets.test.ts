@@ -1,5 +1,6 @@
 // Sockets: admitted and connected before the upgrade, then frames in both directions, with slow sides and every kind of end.
 
+import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
@@ -82,9 +83,9 @@ async function connect(query = 'model=m', headers: Record<string, string> = {}, 
 }
 
 /** The answer of HTTP to a wish for a socket. */
-function refusal(query: string, headers: Record<string, string>): Promise<{ status: number; body: string }> {
+function refusal(query: string, headers: Record<string, string>, url = gateway.url): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/talk?${query}`, { headers })
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/talk?${query}`, { headers })
     socket.on('error', () => undefined)
     socket.on('open', () => reject(new Error('it was taken')))
     socket.on('unexpected-response', (_request, response) => {
@@ -299,5 +300,47 @@ test('a socket counts as a connection while it is open', async () => {
     }
   } finally {
     await bounded.close()
+  }
+})
+
+test.for([
+  ['an endless refusal', 'HTTP/1.1 429 no\r\n\r\n', 65_536, 429],
+  ['a refusal that ends too late', 'HTTP/1.1 429 no\r\n\r\n', 1, 429],
+  ['a head that ends too late', 'HTTP/1.1 429 no\r\nx-head: ', 1, 504],
+] as const)('%s of an upstream is given up', async ([, head, size, status]) => {
+  let sent = 0
+  const server = createServer(socket => {
+    const piece = Buffer.alloc(size, 'a')
+    const more = (): void => {
+      // Only what the kernel took counts.
+      while (!socket.destroyed && socket.write(piece)) {
+        sent += size
+        if (size === 1) return
+      }
+    }
+    const timer = size === 1 ? setInterval(more, 50) : undefined
+    socket.on('drain', more)
+    socket.on('close', () => clearInterval(timer))
+    socket.on('error', () => undefined)
+    socket.once('data', () => {
+      socket.write(head)
+      more()
+    })
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  const hostile = await startGateway(
+    {
+      upstreams: { maker: { provider: 'maker', base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, secret: 's1' } },
+      models: { m: { targets: [{ upstream: 'maker', model: 'made/model' }] } },
+      limits: { connect: '500ms', headers: '1s' },
+    },
+    files,
+  )
+  try {
+    expect(await refusal('model=m', { authorization: `Bearer ${KEY}` }, hostile.url)).toMatchObject({ status })
+    expect(sent).toBeLessThan(20_000_000)
+  } finally {
+    await hostile.close()
+    server.close()
   }
 })
