@@ -15,12 +15,14 @@ export async function followLocation(location: Json, { binding, route, limits, e
     new GatewayError('upstream', 'The answer is at an address that cannot be fetched.', { cause: `${target.name}: ${why}` })
   const headers = ['accept', '*/*', 'user-agent', 'sluice']
   for (const name of route.forward) if (exchange.headers[name] !== undefined) headers.push(name, exchange.headers[name])
-  let at: URL
-  try {
-    at = new URL(String(location))
-  } catch {
-    throw unreadable('the address is not a URL')
+  const addressOf = (text: string, base?: URL): URL => {
+    try {
+      return new URL(text, base)
+    } catch {
+      throw unreadable('the address is not a URL')
+    }
   }
+  let at = addressOf(String(location))
   for (let hops = 0; hops <= MOST_HOPS; hops++) {
     // An address on the provider's own host may be private if the provider is.
     const dispatcher = dispatcherFor(at, snapshot.mayFetchPrivate || at.host === target.host)
@@ -31,7 +33,7 @@ export async function followLocation(location: Json, { binding, route, limits, e
     response.release()
     const next = response.header('location')
     if (response.status >= 400 || next === undefined) throw unreadable(`the address answered with status ${response.status}`)
-    at = new URL(next, at)
+    at = addressOf(next, at)
   }
   throw unreadable('the address redirects too often')
 }
