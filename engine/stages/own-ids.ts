@@ -2,11 +2,10 @@
 // request would continue another answer.
 
 import { memberAt } from '../core/members.js'
-import { asPattern } from '../core/text.js'
 import type { Json } from '../plan.js'
 import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
-import { type IdSealer, textIn, textsAt, valuesAt } from './seal-ids.js'
+import { type IdSealer, renamed, textsAt, valuesAt } from './seal-ids.js'
 
 /** Undefined if the answer is not kept here, or has the gateway's ids anyway. */
 export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): IdSealer | undefined {
@@ -15,7 +14,7 @@ export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): IdSea
   if (input.turn === undefined || keep === undefined || rule === undefined) return undefined
   if (!snapshot.store || !binding.keepsHere || binding.mapping) return undefined
   const { answers, items, isOwn, members } = rule
-  const values = new RegExp(`("(?:${members.map(asPattern).join('|')})"\\s*:\\s*)("(?:[^"\\\\]|\\\\.)*")`, 'g')
+  const idMembers = new Set(members)
   // The provider's id → ours.
   const names = new Map<string, string>()
   const learn = (id: unknown): void => {
@@ -30,10 +29,7 @@ export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): IdSea
         if (typeof item === 'object' && item !== null && isOwn(item as Json)) learn(memberAt(item, [keep.itemId]))
   }
   const replaced = (text: string): string =>
-    text.replaceAll(values, (whole, before: string, quoted: string) => {
-      const own = names.get(textIn(quoted))
-      return own === undefined ? whole : before + JSON.stringify(own)
-    })
+    renamed(text, (id, member) => (member !== undefined && idMembers.has(member) ? names.get(id) : undefined))
   return {
     whole(text) {
       learnAll(JSON.parse(text))

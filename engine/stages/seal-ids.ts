@@ -2,7 +2,6 @@
 // unchanged.
 
 import { valueAt } from '../core/members.js'
-import { asPattern } from '../core/text.js'
 import type { Json } from '../plan.js'
 import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
@@ -24,18 +23,17 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
   // Answers kept here, or nowhere, are never looked up at the upstream.
   if (task === undefined && binding.keepsHere && !sealedIds?.isMapped) return undefined
   const caller = exchange.log.key ?? ''
-  // The provider's id → the client's id, both as they appear in JSON.
+  // The provider's id → the client's id.
   const names = new Map<string, string>()
   const members = new Set([...(sealedIds?.members ?? []), ...(sealedIds?.events ?? [])].map(path => path.at(-1) as string))
   if (task && follow) {
     const given = follow.from === 'body' ? choice.given : valueAt(follow, {}, exchange)
-    if (typeof given === 'string') names.set(JSON.stringify(task.id), JSON.stringify(given))
+    if (typeof given === 'string') names.set(task.id, given)
   }
   const learn = (value: Json, paths: readonly (readonly string[])[]): void => {
     for (const path of paths) {
       for (const id of textsAt(value, path)) {
-        const quoted = JSON.stringify(id)
-        if (names.has(quoted)) continue
+        if (names.has(id)) continue
         const sealed = snapshot.sealer.seal(
           {
             upstream: binding.target.upstream,
@@ -45,20 +43,13 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
           },
           caller,
         )
-        names.set(quoted, JSON.stringify(`${sealedIds?.prefix ?? ''}${sealed}`))
+        names.set(id, `${sealedIds?.prefix ?? ''}${sealed}`)
       }
     }
   }
-  const replaced = (text: string): string => {
-    let result = text
-    for (const [name, sealed] of names) {
-      if (!result.includes(name)) continue
-      // A short id may be an ordinary word of the answer, so it is replaced only as the value of an id member.
-      if (name.length >= LONG) result = result.replaceAll(name, () => sealed)
-      else result = result.replaceAll(memberValue(members, name), (_whole, before: string) => before + sealed)
-    }
-    return result
-  }
+  // A short id may be an ordinary word of the answer, so it is replaced only as the value of an id member.
+  const isId = (member: string | undefined): boolean => (members.size > 0 ? members.has(member ?? '') : member === 'id')
+  const replaced = (text: string): string => renamed(text, (id, member) => (id.length >= LONG || isId(member) ? names.get(id) : undefined))
   const events = sealedIds?.events ?? []
   return {
     whole(text) {
@@ -83,22 +74,73 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
   }
 }
 
-/** Characters, quotes included, from which a text counts as an id wherever it appears. */
-const LONG = 14
+/** Characters from which a text counts as an id wherever it appears. */
+const LONG = 12
 
-function memberValue(members: ReadonlySet<string>, quoted: string): RegExp {
-  const escaped = [...(members.size > 0 ? members : ['id']), quoted].map(asPattern)
-  const value = escaped.pop() as string
-  return new RegExp(`("(?:${escaped.join('|')})"\\s*:\\s*)${value}`, 'g')
+/**
+ * Replaces strings of JSON text, or of events with it, in one pass: an answer may hold many ids. A provider may escape any
+ * character of them. Names of members stay.
+ * @param nameOf the new text of a string, from it and the member that it is the value of; undefined: it stays
+ */
+export function renamed(text: string, nameOf: (id: string, member: string | undefined) => string | undefined): string {
+  let result = ''
+  let copied = 0
+  let member: string | undefined
+  /** Where the value of the member begins. */
+  let value = -1
+  let lineEnd = -1
+  for (let at = text.indexOf('"'); at >= 0; ) {
+    if (lineEnd < at) lineEnd = text.indexOf('\n', at) >>> 0
+    const end = endOfString(text, at)
+    // No string of JSON goes on in the next line: the quote was in something else.
+    if (end < 0 || end > lineEnd) {
+      if (lineEnd >= text.length) break
+      at = text.indexOf('"', lineEnd)
+      continue
+    }
+    const next = afterSpace(text, end + 1)
+    const string = textIn(text, at, end)
+    if (text[next] === ':') {
+      member = string
+      value = afterSpace(text, next + 1)
+    } else {
+      const name = nameOf(string, at === value ? member : undefined)
+      if (name !== undefined) {
+        result += text.slice(copied, at) + JSON.stringify(name)
+        copied = end + 1
+      }
+    }
+    at = text.indexOf('"', end + 1)
+  }
+  return copied === 0 ? text : result + text.slice(copied)
 }
 
+/** Where a string of JSON that begins at a quote ends; negative if it does not. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end
+    while (text[before - 1] === '\\') before--
+    if ((end - before) % 2 === 0) return end
+  }
+  return -1
+}
+
+function afterSpace(text: string, start: number): number {
+  let at = start
+  while (text.charCodeAt(at) <= SPACE) at++
+  return at
+}
+
+const SPACE = 0x20
+
 /** The text that a JSON string stands for. */
-export function textIn(quoted: string): string {
-  if (!quoted.includes('\\')) return quoted.slice(1, -1)
+function textIn(text: string, start: number, end: number): string {
+  const inside = text.slice(start + 1, end)
+  if (!inside.includes('\\')) return inside
   try {
-    return JSON.parse(quoted)
+    return JSON.parse(`"${inside}"`)
   } catch {
-    return quoted
+    return inside
   }
 }
 

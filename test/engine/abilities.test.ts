@@ -212,12 +212,26 @@ describe('a task', () => {
     expect(signature).toBe(createHmac('sha256', 'secret').update(`${head}.${claims}`).digest('base64url'))
   })
 
+  test('is found however the provider writes its id in JSON', async () => {
+    const made = (await (await post({ model: 'm', words: 'slash' })).json()) as { id: string; same: string }
+    expect(made.id).toMatch(/^thing_[\w-]{40,}$/)
+    expect(made.same).toBe(made.id)
+    expect(await (await ask(`/things/${made.id}`)).json()).toEqual({ id: made.id, state: 'running' })
+  })
+
   test('is listed if the operator shares the account', async () => {
     const list = (await (await ask('/things?limit=2&other=1')).json()) as { data: { id: string }[]; url: string }
     expect(list.url).toBe('/made?limit=2')
     expect(list.data.map(({ id }) => id.slice(0, 6))).toEqual(['thing_', 'thing_'])
     expect((await ask(`/things/${list.data[1]?.id}`)).status).toBe(200)
   })
+})
+
+test('the ids of a long list are sealed in one pass', async () => {
+  // Twenty thousand passes would take most of a minute.
+  const list = (await (await ask('/things?limit=20000', { signal: AbortSignal.timeout(8_000) })).json()) as { data: { id: string }[] }
+  expect(new Set(list.data.map(({ id }) => id.slice(0, 6)))).toEqual(new Set(['thing_']))
+  expect(new Set(list.data.map(({ id }) => id)).size).toBe(20_000)
 })
 
 describe('bytes', () => {
@@ -244,6 +258,11 @@ describe('bytes', () => {
     expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
     expect(last().url).toBe('/elsewhere')
     expect(last().headers.authorization).toBeUndefined()
+  })
+
+  test('at an address that is none are a failure of the upstream', async () => {
+    const response = await ask(`/things/${await made('w', 'moved')}/content`)
+    expect([response.status, await response.text()]).toEqual([502, expect.stringContaining('at an address that cannot be fetched')])
   })
 
   test('that do not exist yet are a conflict', async () => {

@@ -152,8 +152,21 @@ function answer({ method, url, headers, body }: Asked, response: ServerResponse)
     response.writeHead(status, { 'content-type': 'application/json' })
     return response.end(JSON.stringify(value))
   }
+  // Some languages write a slash in JSON with a backslash.
+  const withSlash = (more: string): unknown => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    return response.end(`{"id":"raw\\/1-of-the-maker",${more}}`)
+  }
+  if (url === '/made' && body.includes('slash')) return withSlash('"same":"raw\\/1-of-the-maker"')
+  if (url === '/made/raw%2F1-of-the-maker') return withSlash('"state":"running"')
+  if (url === '/moved') {
+    response.writeHead(302, { location: 'http://[' })
+    return response.end()
+  }
   if (url === '/made' && method === 'POST')
     return json({ id: 'raw-1-of-the-maker', made: true, data: [{ vector: [0.5, -1, 0.25] }], same: 'raw-1-of-the-maker' })
+  if (url === '/made?limit=20000')
+    return json({ data: Array.from({ length: 20_000 }, (_, index) => ({ id: `raw-${index}-of-the-maker` })) })
   if (url.startsWith('/made') && url.split('?')[0] === '/made') return json({ data: [{ id: 'raw-1-of-the-maker' }, { id: 'raw-2' }], url })
   if (/^\/made\/[^/]+$/.test(url)) return json({ id: url.split('/')[2], state: 'running' })
   if (url.endsWith('/bytes') || url === '/elsewhere') {
@@ -171,6 +184,10 @@ function answer({ method, url, headers, body }: Asked, response: ServerResponse)
     const { word, file } = JSON.parse(body) as { word: string; file?: string }
     return json(word === 'bad' ? { status: 'bad', why: 'Too busy.' } : { job: `j-${word}`, word, file })
   }
-  if (url.startsWith('/work/')) return json({ state: url.endsWith('late') ? 'waiting' : 'done', url: `http://${headers.host}/elsewhere` })
+  if (url.startsWith('/work/'))
+    return json({
+      state: url.endsWith('late') ? 'waiting' : 'done',
+      url: `http://${headers.host}/${url.endsWith('moved') ? 'moved' : 'elsewhere'}`,
+    })
   return json({ error: { message: 'There is nothing.' } }, 404)
 }

@@ -14,6 +14,7 @@ import { mergeUsage } from '../../engine/core/usage.js'
 import type { RawUsage, Usage } from '../../engine/plan.js'
 import type { Target } from '../../engine/snapshot/model.js'
 import { presentedKey } from '../../engine/snapshot/presented-key.js'
+import { renamed } from '../../engine/stages/seal-ids.js'
 import { redact } from '../../engine/upstream/redact.js'
 import { plan } from './plan.js'
 
@@ -260,5 +261,26 @@ describe('an indexed set', () => {
     })
     expect(set.size).toBe(0)
     expect(new Set(seen).size).toBe(seen.length)
+  })
+})
+
+describe('strings of JSON text are renamed', () => {
+  const rename = (text: string): string => renamed(text, (id, member) => (id === 'old/1' ? `new "${member ?? ''}"` : undefined))
+  test.for([
+    ['a value', '{"id": "old/1", "n": 1}', '{"id": "new \\"id\\"", "n": 1}'],
+    ['an escaped value', '{"id":"old\\/1"}', '{"id":"new \\"id\\""}'],
+    ['an element', '{"id":["old/1","other"]}', '{"id":["new \\"\\"","other"]}'],
+    ['a name stays', '{"old/1":"x","":"old/1"}', '{"old/1":"x","":"new \\"\\""}'],
+    ['a text with quotes and backslashes', '{"text":"\\\\\\"old/1\\\\","id":"old/1"}', '{"text":"\\\\\\"old/1\\\\","id":"new \\"id\\""}'],
+    ['a quote in a comment', ': it"s\ndata: {"id":"old/1"}\n\n', ': it"s\ndata: {"id":"new \\"id\\""}\n\n'],
+    ['an open string', '{"id":"old/1', '{"id":"old/1'],
+    ['an invalid escape', '{"id":"old/1\\x"}', '{"id":"old/1\\x"}'],
+  ] as const)('%s', ([, text, expected]) => {
+    expect(rename(text)).toBe(expected)
+  })
+
+  test('beside very long ones', () => {
+    const long = JSON.stringify({ data: '\n"'.repeat(10_000_000), id: '' })
+    expect(rename(long.replace(/""}$/, '"old/1"}'))).toBe(long.replace(/""}$/, '"new \\"id\\""}'))
   })
 })
