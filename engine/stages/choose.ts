@@ -3,11 +3,11 @@
 
 import { GatewayError, unknownId } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import { memberAt, valueAt } from '../core/members.js'
+import { memberAt } from '../core/members.js'
 import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
 import type { Task } from '../snapshot/sealer.js'
 import { byRules, byWeight } from './order.js'
-import type { Input } from './read.js'
+import { type Input, saidAt } from './read.js'
 
 export interface Choice {
   /** Undefined if the request follows a task or an account, and names no model. */
@@ -22,7 +22,7 @@ export interface Choice {
 
 /** Throws `not_found` or `permission` if the caller may not use the model. */
 export function choose(route: Route, input: Input, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Choice {
-  const given = route.follow && valueAt(route.follow, input.outline, exchange)
+  const given = route.follow && saidAt(route.follow, input, exchange)
   const followed = typeof given === 'string' && given !== '' ? { given, task: taskOf(given, route, key?.name, snapshot) } : undefined
   if (route.model !== undefined) {
     const choice = chooseModel(route, input, key, exchange, snapshot)

@@ -12,7 +12,7 @@ import { holdsAny } from '../wire/json/markers.js'
 import type { Attempt } from './attempt.js'
 import { type Choice, taskOf } from './choose.js'
 import { limit } from './limit.js'
-import { type Input, inputOf, withoutBody } from './read.js'
+import { type Input, inputOf, saidAt, withoutBody } from './read.js'
 
 /** The longest answer, with what its request added, that is kept: characters. */
 const MOST_KEPT = 24 * 1024 * 1024
@@ -38,7 +38,7 @@ export function restore(
 ): Input | Promise<Input> {
   if (keep.when?.(input.outline)) input.turn = { previous: undefined, own: input }
   // A provider that keeps answers resolves the reference itself.
-  const given = choice.task === undefined ? memberAt(input.outline, keep.previous) : undefined
+  const given = choice.task === undefined ? saidAt({ from: 'body', path: keep.previous }, input, undefined) : undefined
   const previous = typeof given === 'string' && given !== '' ? given : undefined
   if (previous === undefined && !refersIn(keep, input)) return input
   if (input.turn) input.turn.previous = previous

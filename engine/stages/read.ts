@@ -7,7 +7,7 @@ import { valueAt } from '../core/members.js'
 import { isOmitted } from '../core/text.js'
 import { checkShape } from '../core/validation.js'
 import { decoded } from '../http/content-coding.js'
-import type { Body, Dialect, Json, Validate } from '../plan.js'
+import type { Body, Dialect, Json, Member, Validate } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
 import { type Form, type FormCheck, type FormTexts, readForm } from '../wire/form.js'
 import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
@@ -46,6 +46,12 @@ const NOTHING = Buffer.alloc(0)
 /** The input of a request whose body is not read. */
 export function withoutBody(model = ''): Input {
   return { bytes: NOTHING, body: {}, outline: {}, probeBytes: NOTHING, model, stream: false }
+}
+
+/** The value of a request's member, which the outline of a long body may lack. */
+export function saidAt(member: Member, input: Input, exchange: Exchange | undefined): unknown {
+  const value = valueAt(member, input.outline, exchange)
+  return isOmitted(value) ? valueAt(member, input.body, exchange) : value
 }
 
 /** A request whose answer is to be kept. */

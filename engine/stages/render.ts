@@ -171,7 +171,7 @@ function editedBytes({ binding, choice, input, route }: Attempt, ctx: Context): 
   if (route.follow?.from === 'body') {
     const name = route.follow.path[0] as string
     if (typeof body[name] === 'string' && choice.task) edit(name, { value: JSON.stringify(choice.task.id) })
-    else if (body[name] !== undefined && body[name] !== null) throw unknownId(route, body[name])
+    else if (body[name] !== undefined && body[name] !== null) throw unknownId(route, input.body[name])
   }
   let isAsked = false
   if (ask && !endpoint.drop?.includes(ask.path[0] as string)) {

@@ -57,6 +57,8 @@ const SEALED = 'word-that-nobody-else-says'
 /** As the official API tells it. */
 const NOT_FOUND = { status: 400, code: 'previous_response_not_found' }
 
+const LONG_NAME = `accounts/${'a'.repeat(100)}/models/${'m'.repeat(100)}`
+
 beforeAll(async () => {
   stage = await createStage()
   chat = await startChat()
@@ -77,6 +79,8 @@ beforeAll(async () => {
       local: { targets: [{ upstream: 'local', model: 'sim' }] },
       other: { targets: [{ upstream: 'local', model: 'sim-20-20ms' }] },
       official: { targets: [{ upstream: 'official', model: 'sim' }] },
+      // Its sealed ids are long.
+      [LONG_NAME]: { targets: [{ upstream: 'official', model: 'sim' }] },
     },
     keys: [
       { name: 'ada', value: 'key-of-ada' },
@@ -208,6 +212,20 @@ test('responses of a provider of the same dialect that keeps nothing are kept, t
   const other = await client.responses.create({ model: 'm', input: 'Last', previous_response_id: second.id })
   expect(contents(chat.seen.at(-1))).toEqual(['Hello', first.output_text, 'More', second.output_text, 'Last'])
   expect(other.previous_response_id).toBe(second.id)
+})
+
+test('a long id is followed in a long request, and an unknown one is told as it was sent', async () => {
+  const first = await client.responses.create({ model: LONG_NAME, input: 'One' })
+  expect(first.id.length).toBeGreaterThan(256)
+  const input = 'x'.repeat(100_000)
+  const second = await client.responses.create({ model: LONG_NAME, input, previous_response_id: first.id })
+  expect(second.status).toBe('completed')
+  const unknown = `resp_${'u'.repeat(300)}`
+  for (const model of [LONG_NAME, 'm'])
+    await expect(client.responses.create({ model, input, previous_response_id: unknown })).rejects.toMatchObject({
+      ...NOT_FOUND,
+      message: expect.stringContaining(`'${unknown.slice(0, 128)}'`),
+    })
 })
 
 test('answers of a provider that uses an id twice are kept as different ones, with different items', async () => {
