@@ -62,6 +62,8 @@ export class Hold implements Held {
   /** Output tokens that are reserved, and output tokens that have been seen. */
   output = 0
   seen = 0
+  /** Frames of an answer that a socket has seen since the last report. */
+  unreported = 0
   /** The reservation in each account that is not forced: nano-units. */
   private amount = 0
   private isOver = false
@@ -258,6 +260,18 @@ export class Hold implements Held {
     // The stream itself holds the money, so waiting for it to come back is useless.
     this.shortage = shortage && { budget: shortage.budget, denial: shortage.denial === 'held' ? 'spent' : shortage.denial }
     if (this.shortage !== undefined && this.seen >= this.output) this.onSpent(this.shortage)
+  }
+
+  /** A frame of a socket with some of an answer: a token, until a report tells how many there were. */
+  noteFrame(): void {
+    this.unreported++
+    this.seen++
+  }
+
+  /** The output of the frames since the last report is in a report now. */
+  noteReport(): void {
+    this.seen -= this.unreported
+    this.unreported = 0
   }
 
   /** Usage so far, of an exchange that continues: the rest is reserved anew. */

@@ -10,7 +10,7 @@ import { valueAt } from '../core/members.js'
 import { addUsage, readUsage } from '../core/usage.js'
 import type { ClientSocket, SocketRelay } from '../http/sockets.js'
 import type { Lease } from '../limits/lease.js'
-import type { RelayPlan } from '../plan.js'
+import type { Json, RelayPlan } from '../plan.js'
 import type { Binding, Route, Snapshot } from '../snapshot/model.js'
 import { errorFrom, LONGEST_REFUSAL } from '../upstream/refusal.js'
 import { holdsAny } from '../wire/json/markers.js'
@@ -229,18 +229,28 @@ export class Relay implements SocketRelay, Deadline {
       this.isHeld = true
       this.upstream.pause()
     }
-    const usage = this.binding.to.stream?.usage
-    if (usage && !isBinary && holdsAny(data, usage.markers)) {
-      try {
-        addUsage(exchange.log, readUsage(usage.read, JSON.parse(data.toString('utf8'))))
-        if (exchange.log.usage) {
-          for (const lease of this.leases) lease?.note(exchange.log.usage)
-          this.hold?.used(exchange.log.usage)
-        }
-      } catch {
-        // A frame that is not JSON passes like any other.
-      }
+    if (!isBinary) this.count(data)
+  }
+
+  /** Counts what a frame of text reports, or is. A frame that is not JSON passes like any other. */
+  private count(data: Buffer): void {
+    const { exchange, hold } = this
+    const { usage, content } = this.binding.to.stream ?? {}
+    const isReport = usage !== undefined && holdsAny(data, usage.markers)
+    if (!isReport && (hold === undefined || content === undefined)) return
+    try {
+      const event: Json = JSON.parse(data.toString('utf8'))
+      if (isReport) {
+        const report = readUsage(usage.read, event)
+        if (typeof report?.output === 'number') hold?.noteReport()
+        addUsage(exchange.log, report)
+      } else if (content?.(event)) hold?.noteFrame()
+    } catch {
+      return
     }
+    if (!isReport || exchange.log.usage === undefined) return
+    for (const lease of this.leases) lease?.note(exchange.log.usage)
+    hold?.used(exchange.log.usage)
   }
 
   clientDrained(): void {
@@ -306,6 +316,8 @@ export class Relay implements SocketRelay, Deadline {
 
   private over(): void {
     this.isOver = true
+    // An answer was cut, so what was seen of it counts.
+    if (this.hold !== undefined && this.hold.unreported > 0) this.exchange.log.isPartial = true
     unwatch(this)
     this.exchange.over()
   }
