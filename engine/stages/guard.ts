@@ -8,10 +8,10 @@ import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, LinkedScope,
 import type { FormTexts } from '../wire/form.js'
 import { framings } from '../wire/framing.js'
 import { eachText, emptyAt } from '../wire/json/texts.js'
-import type { Choice } from './choose.js'
+import { type Choice, taskOf } from './choose.js'
 import { consult, type Said } from './consult.js'
 import { type AnswerGuard, GuardedExchange } from './guarded-exchange.js'
-import { type Input, inputOf } from './read.js'
+import { type Input, inputOf, saidAt } from './read.js'
 import { Redactor } from './redactor.js'
 import { replaced, withMembers } from './replaced.js'
 import { SlidingSink } from './stream/sliding-sink.js'
@@ -53,7 +53,7 @@ export async function guardRequest(
 ): Promise<GuardedRequest> {
   let input = asked
   let target: string | undefined
-  for (const call of callsAt('request', guards, key, modelOf(asked, snapshot))) {
+  for (const call of callsAt('request', guards, key, modelFor(asked, route, key, exchange, snapshot))) {
     const said: Said = { replace: [], target }
     await consult(call, { ...viewOf(guards, route, key, exchange), ...requestOf(input) }, exchange, kindsOf(route, snapshot), said)
     target = said.target
@@ -62,7 +62,7 @@ export async function guardRequest(
     const bytes = replaced(input.bytes, input.body, said.replace)
     input = await inputOf(bytes, route, exchange, dialectOf(route, snapshot), route.defaultModel ?? snapshot.defaultModel)
   }
-  const patterns = patternsFor('request', guards, key, modelOf(input, snapshot))
+  const patterns = patternsFor('request', guards, key, modelFor(input, route, key, exchange, snapshot))
   const texts = dialectOf(route, snapshot).texts?.request ?? []
   if (patterns.length === 0 || texts.length === 0 || input.bytes.length === 0) return { input, target }
   const bytes = redacted(input.bytes, texts, [], new Redactor(patterns, exchange.log))
@@ -172,7 +172,7 @@ export function narrowed(choice: Choice, target: string): Choice {
 /** Checks the answer of an exchange before the client gets it. */
 export class GuardedAnswers implements AnswerGuard {
   readonly exchange: Exchange
-  private calls: readonly LinkedCall[] = []
+  private calls: readonly LinkedCall[]
   private patterns: readonly LinkedPattern[]
   private input: Input | undefined
 
@@ -184,15 +184,18 @@ export class GuardedAnswers implements AnswerGuard {
     private readonly snapshot: Snapshot,
   ) {
     this.exchange = new GuardedExchange(own, this)
-    // Until the model is known, the patterns of all models apply.
+    // Until the model is known, what holds for any model applies: the gateway may answer with what it has kept.
+    this.calls = callsAt('answer', guards, key, undefined)
     this.patterns = patternsFor('answer', guards, key, undefined)
   }
 
   /** Prepares for the answer to this request. Throws before any call if that answer could not be checked. */
   expect(input: Input): void {
     this.input = input
-    this.calls = callsAt('answer', this.guards, this.key, modelOf(input, this.snapshot))
-    this.patterns = patternsFor('answer', this.guards, this.key, modelOf(input, this.snapshot))
+    const { guards, route, key, own, snapshot } = this
+    const model = modelFor(input, route, key, own, snapshot)
+    this.calls = callsAt('answer', guards, key, model)
+    this.patterns = patternsFor('answer', guards, key, model)
     if (input.stream) this.refuseStreams()
   }
 
@@ -279,6 +282,14 @@ function kindsOf(route: Route, snapshot: Snapshot): ReadonlySet<string> {
 /** The model's own name, by whichever it was asked. */
 function modelOf({ model }: { model: string }, snapshot: Snapshot): string {
   return (snapshot.models.get(model) ?? snapshot.find(model))?.name ?? model
+}
+
+/** The model that a request names, or with which the task was made that it follows; undefined if nothing tells it. */
+function modelFor(input: Input, route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): string | undefined {
+  if (route.model !== undefined || route.follow === undefined) return modelOf(input, snapshot)
+  const given = saidAt(route.follow, input, exchange)
+  const task = typeof given === 'string' ? taskOf(given, route, key?.name, snapshot) : undefined
+  return task && modelOf({ model: task.requested }, snapshot)
 }
 
 /** What holds for a key and a model; of a model that is not known yet, whatever may. */

@@ -11,9 +11,9 @@ const MIB = 1024 * 1024
 
 interface Provider {
   url: string
-  /** The requests that wait for an answer, and those that have come, in bytes. */
+  /** The requests that wait for an answer, and the bodies of those that have come. */
   waiting: (() => void)[]
-  lengths: number[]
+  bodies: string[]
   isSilent: boolean
   /** Another item of its answers. */
   more?: object
@@ -23,11 +23,11 @@ interface Provider {
 /** A provider of responses that keeps nothing, and answers at once, or when a test lets it. */
 async function startProvider(): Promise<Provider> {
   const server = createServer((request, response) => {
-    let length = 0
-    request.on('data', (part: Buffer) => (length += part.length))
+    let body = ''
+    request.on('data', part => (body += part))
     request.on('end', () => {
-      provider.lengths.push(length)
-      const count = provider.lengths.length
+      provider.bodies.push(body)
+      const count = provider.bodies.length
       const content = [{ type: 'output_text', text: `answer ${count}`, annotations: [] }]
       const answer = {
         id: `resp_${count}`,
@@ -50,7 +50,7 @@ async function startProvider(): Promise<Provider> {
   const provider: Provider = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     waiting: [],
-    lengths: [],
+    bodies: [],
     isSilent: false,
     server,
   }
@@ -101,7 +101,7 @@ async function ask(more: object, key = FILE_KEY): Promise<{ status: number; retr
 test('conversations that requests continue take no more memory than bodies may', async () => {
   const { body } = await ask({ input: 'a'.repeat(MIB) })
   provider.isSilent = true
-  const before = provider.lengths.length
+  const before = provider.bodies.length
   const all = Array.from({ length: 6 }, () => ask({ input: 'More', previous_response_id: body.id }))
   let refused = 0
   for (const one of all) void one.then(() => refused++)
@@ -116,7 +116,7 @@ test('conversations that requests continue take no more memory than bodies may',
   provider.isSilent = false
   for (const send of provider.waiting.splice(0)) send()
   expect((await Promise.all(all)).filter(one => one.status === 200)).toHaveLength(3)
-  expect(provider.lengths.length).toBe(before + 3)
+  expect(provider.bodies.length).toBe(before + 3)
   // What they held is free again.
   expect((await ask({ input: 'More', previous_response_id: body.id })).status).toBe(200)
 })
@@ -126,6 +126,45 @@ test('requests for kept answers count in the limits of a key', async () => {
   const get = (id: string): Promise<Response> =>
     fetch(`${gateway.url}/v1/responses/${id}`, { headers: { authorization: 'Bearer key-of-limited' } })
   expect([(await get(body.id)).status, (await get('resp_unknown')).status, (await get(body.id)).status]).toEqual([200, 404, 429])
+})
+
+test('a service checks a kept answer again when a client requests it', async () => {
+  const service = createServer((request, response) => {
+    request.resume().on('end', () => response.end(JSON.stringify({ replace: { 'output.0.content.0.text': 'checked' } })))
+  })
+  await new Promise<void>(done => service.listen(0, '127.0.0.1', done))
+  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
+  const checked = await stage.start({
+    ...file(),
+    call: { judge: { at: 'answer', url, send: '{ "said": answer.output }', may: ['replace'], models: ['m'] } },
+  })
+  const headers = { authorization: `Bearer ${FILE_KEY}`, 'content-type': 'application/json' }
+  const made = await fetch(`${checked.url}/v1/responses`, { method: 'POST', headers, body: JSON.stringify({ model: 'm', input: 'x' }) })
+  const { id, output } = (await made.json()) as Made
+  expect(output).toMatchObject([{ content: [{ text: 'checked' }] }])
+  const again = (await (await fetch(`${checked.url}/v1/responses/${id}`, { headers })).json()) as Made
+  expect(again).toMatchObject({ id, output: [{ content: [{ text: 'checked' }] }] })
+  await checked.stop()
+  service.close()
+})
+
+test('what holds for a model holds for its tasks and answers at a provider, in both directions', async () => {
+  const checked = await stage.start({
+    ...file(),
+    upstreams: { local: { provider: 'openai', base: provider.url, secret: 'none' } },
+    patterns: { said: { words: ['answer', 'secret'], models: ['m'] } },
+  })
+  const headers = { authorization: `Bearer ${FILE_KEY}`, 'content-type': 'application/json' }
+  const post = (path: string, body: object): Promise<Response> =>
+    fetch(checked.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+  const { id, output } = (await (await post('/v1/responses', { model: 'm', input: 'x' })).json()) as Made
+  expect(output).toMatchObject([{ content: [{ text: expect.stringContaining('***') }] }])
+  const again = (await (await fetch(`${checked.url}/v1/responses/${id}`, { headers })).json()) as Made
+  expect(again.output).toMatchObject([{ content: [{ text: expect.stringContaining('***') }] }])
+  const video = (await (await post('/v1/videos', { model: 'm', prompt: 'x' })).json()) as Made
+  expect((await post(`/v1/videos/${video.id}/remix`, { prompt: 'the secret' })).status).toBe(200)
+  expect(JSON.parse(provider.bodies.at(-1) as string)).toMatchObject({ prompt: 'the ***' })
+  await checked.stop()
 })
 
 onPostgres('on Postgres', postgres => {
