@@ -34,10 +34,22 @@ export function choose(route: Route, input: Input, key: Key | undefined, exchang
   if (route.isShared && followed === undefined) return { bindings: accounts(route, key, snapshot) }
   if (followed?.task === undefined) throw unknownId(route, given)
   const { given: id, task } = followed
+  if (makesMore(route, snapshot)) {
+    // It costs what the model costs, so the model must still be there, and be the caller's.
+    const choice = chooseModel(route, input, key, exchange, snapshot, task.requested)
+    const bindings = choice.bindings.filter(({ target }) => target.upstream === task.upstream && target.model === task.model)
+    if (bindings.length === 0) throw unknownId(route, given)
+    return { ...choice, given: id, task, bindings }
+  }
   exchange.log.model = task.requested
   const binding = snapshot.accounts.get(task.upstream)?.bindings.get(route.dialect)
   if (binding === undefined) throw unknownId(route, given)
   return { bindings: [binding], given: id, task }
+}
+
+/** Whether an answer about a task tells a usage: then it is about a new one. The usage of the task was counted when it was made. */
+function makesMore(route: Route, snapshot: Snapshot): boolean {
+  return snapshot.plan.dialects[route.dialect]?.usage !== undefined
 }
 
 /** The content of a sealed id; undefined if the id is not the caller's. */

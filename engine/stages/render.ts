@@ -32,8 +32,8 @@ const NONE: readonly string[] = Object.freeze([])
 /** The part of an attempt that mappings see. */
 export function contextOf({ binding, choice, input, route, exchange }: Attempt): Context {
   const { target } = binding
-  const { model, task } = choice
-  const followed = model === undefined ? task : undefined
+  const { task } = choice
+  const followed = route.model === undefined ? task : undefined
   const ctx: Context = {
     model: followed?.model ?? target.model,
     requested: followed?.requested ?? input.model,
