@@ -4,6 +4,7 @@ import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { MoneyGranted } from '../engine/budgets/account.js'
+import { PATIENCE } from '../engine/control/asks.js'
 import { onFrames, sendFrame } from '../engine/control/frames.js'
 import type { FromControl, FromWorker, Gauges, Question } from '../engine/control/messages.js'
 import { WIDTH } from '../engine/control/records.js'
@@ -12,9 +13,14 @@ import type { Changes, Forgotten } from './keys/changes.js'
 import type { Lookup } from './keys/lookup.js'
 import type { Ingest } from './ledger/ingest.js'
 import { type ExchangeRecord, readBatch } from './ledger/record.js'
+import { Turns } from './turns.js'
 
 /** Milliseconds for a worker to reconnect before its exchanges under way count as lost. */
 const GRACE = 3_000
+
+/** Questions about what is kept, and how many of them are answered at once. */
+const READS: ReadonlySet<Question['name']> = new Set(['kept', 'items', 'look'] as const)
+const MOST_READERS = 2
 
 export interface Worker {
   id: string
@@ -53,6 +59,8 @@ export class Workers {
   /** The last counted batch of each worker: a repeated one is not counted again. */
   private readonly counted = new Map<string, number>()
   private readonly leaving = new Map<string, NodeJS.Timeout>()
+  /** Questions whose answers are long. */
+  private readonly readers = new Turns(MOST_READERS)
   /** The records in the batches of each worker that could be kept nowhere, and that it has not sent again. */
   private readonly refused = new Map<string, Map<number, number>>()
 
@@ -144,7 +152,7 @@ export class Workers {
         void this.answerKey(worker, message.ask, message.sha256)
         break
       case 'ask':
-        void this.answerQuestion(worker, message)
+        void (READS.has(message.name) ? this.answerInTurn(worker, message) : this.answerQuestion(worker, message))
         break
       case 'money':
         void this.grant(worker, message)
@@ -219,6 +227,16 @@ export class Workers {
     }
   }
 
+  /** An answer may have 24 MiB: while many such are asked for, keys and money must not wait, and memory must stay bounded. */
+  private answerInTurn(worker: Worker, question: Question): Promise<void> {
+    const since = performance.now()
+    return this.readers.run(async () => {
+      if (performance.now() - since > PATIENCE) return
+      await this.answerQuestion(worker, question)
+      await taken(worker.socket)
+    })
+  }
+
   private async answerQuestion(worker: Worker, question: Question): Promise<void> {
     const { ask } = question
     try {
@@ -245,4 +263,18 @@ export class Workers {
     await closed
     // The next process finds their exchanges under way in the store.
   }
+}
+
+/** Resolves when a socket has taken what was sent, has closed, or has been waited for long enough. */
+function taken(socket: Socket): Promise<void> {
+  return new Promise(resolve => {
+    if (!socket.writableNeedDrain || socket.destroyed) return resolve()
+    const done = (): void => {
+      clearTimeout(timer)
+      socket.off('drain', done).off('close', done)
+      resolve()
+    }
+    const timer = setTimeout(done, PATIENCE)
+    socket.on('drain', done).on('close', done)
+  })
 }

@@ -1,7 +1,7 @@
 // Messages that wait for their answer. They are sent again when the connection is back, and fail after a while.
 
-/** Milliseconds. */
-const PATIENCE = 2_000
+/** Milliseconds that an asker waits for its answer. */
+export const PATIENCE = 2_000
 
 interface Waiting<Message, Answer> {
   message: Message

@@ -128,6 +128,27 @@ test('requests for kept answers count in the limits of a key', async () => {
   expect([(await get(body.id)).status, (await get('resp_unknown')).status, (await get(body.id)).status]).toEqual([200, 404, 429])
 })
 
+test('long conversations that many requests continue do not keep others from their keys', async () => {
+  const busy = await stage.start(file())
+  const post = (body: object, key = FILE_KEY): Promise<Response> =>
+    fetch(`${busy.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', ...body }),
+    })
+  const keys: string[] = []
+  for (let index = 0; index < 10; index++)
+    keys.push((await busy.admin<{ secret: string }>('POST', '/keys', { name: `k${index}` })).body.secret)
+  const { id } = (await (await post({ input: 'a'.repeat(20 * MIB) })).json()) as Made
+  const heavy = Promise.all(Array.from({ length: 60 }, () => post({ input: 'More', previous_response_id: id })))
+  const statuses: number[] = []
+  // No process has seen these keys before.
+  for (const key of keys) statuses.push((await post({ input: 'x', store: false }, key)).status)
+  expect(statuses).toEqual(keys.map(() => 200))
+  expect((await heavy).map(({ status }) => status)).toContain(200)
+  await busy.stop()
+})
+
 test('a service checks a kept answer again when a client requests it', async () => {
   const service = createServer((request, response) => {
     request.resume().on('end', () => response.end(JSON.stringify({ replace: { 'output.0.content.0.text': 'checked' } })))
