@@ -63,16 +63,14 @@ function open(attempt: Attempt): Promise<WebSocket> {
       },
     )
     exchange.onAbort(() => upstream.terminate())
-    let late = tooLate
-    const timer = setTimeout(() => late(), limits.headers)
     const fail = (error: GatewayError): void => {
       clearTimeout(timer)
       reject(error)
       upstream.terminate()
     }
-    function tooLate(cause?: Error): void {
-      fail(new GatewayError('timeout', 'The upstream could not be reached in time.', { cause }))
-    }
+    const tooLate = (cause?: Error): void => fail(new GatewayError('timeout', 'The upstream could not be reached in time.', { cause }))
+    let onLate: () => void = tooLate
+    const timer = setTimeout(() => onLate(), limits.headers)
     upstream.once('open', () => {
       clearTimeout(timer)
       // Frames that arrive at once wait until the client is connected.
@@ -95,8 +93,8 @@ function open(attempt: Attempt): Promise<WebSocket> {
         }
         fail(errorFrom(read, response.statusCode ?? 502, binding, { header: name => response.headers[name]?.toString() }))
       }
-      // A body may be endless, or never end.
-      late = refuse
+      // Its body may be endless, or never end: the status says enough.
+      onLate = refuse
       response.on('data', (chunk: Buffer) => {
         length += chunk.length
         if (length > LONGEST_REFUSAL) refuse()
