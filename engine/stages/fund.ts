@@ -6,8 +6,8 @@ import { Estimate } from '../budgets/estimate.js'
 import { Hold, type Shortage, type Terms } from '../budgets/hold.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import { chargeOf } from '../core/usage.js'
-import type { Dialect, Usage } from '../plan.js'
+import { chargeOf, mergeUsage, readUsage } from '../core/usage.js'
+import type { Dialect, Json, RawUsage, Usage } from '../plan.js'
 import type { Binding, Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { type Choice, chooseModel } from './choose.js'
 import { requestedOutput } from './limit.js'
@@ -48,7 +48,7 @@ export function fund(
     if (estimate) exchange.log.held = estimate
     return { choice }
   }
-  const priced = pricedOnes(route, choice, budgets, exchange, snapshot)
+  const priced = pricedOnes({ route, input, choice, exchange, snapshot }, budgets)
   const hold = holdOf(route, input, priced, budgets, exchange, snapshot)
   exchange.log.held = hold
   exchange.onOver(() => hold.settle(chargeOf(exchange)))
@@ -111,14 +111,11 @@ async function settleShortage(first: Shortage | undefined | Promise<Shortage | u
     const asked = choice.model
     // The operator decides that this model is cheaper; its own budgets still count.
     choice = pricedOnes(
-      route,
-      chooseModel(route, input, key, exchange, snapshot, whenSpent.use),
+      { ...from, choice: chooseModel(route, input, key, exchange, snapshot, whenSpent.use) },
       hold.entries.map(entry => entry.budget),
-      exchange,
-      snapshot,
     )
     hold.exchange(asked?.budgets ?? NONE, choice.model?.budgets ?? NONE)
-    hold.terms.price = priceOf(choice.bindings, exchange)
+    hold.terms.price = priceOf(choice.bindings, exchange, unitsOf(route, input, snapshot))
     exchange.log.told = { ...exchange.log.told, [OTHER]: whenSpent.use }
   }
   return { choice, hold }
@@ -152,16 +149,20 @@ function tagsOf(key: Key | undefined, more: readonly string[] | undefined): Read
 }
 
 /** Leaves out targets without a known price while a budget counts: a missing price is not 0. */
-function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], exchange: Exchange, snapshot: Snapshot): Choice {
+function pricedOnes({ route, input, choice, exchange, snapshot }: Omit<Asked, 'key'>, budgets: readonly Budget[]): Choice {
   if (budgets.every(({ config }) => config.whenSpent === 'warn') && !choice.bindings.some(({ target }) => target.budgets.length > 0))
     return choice
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
   const usage = dialect.stream === undefined ? INPUT : INPUT_AND_OUTPUT
   const tells = dialect.usage !== undefined || dialect.stream?.usage !== undefined
+  const units = unitsOf(route, input, snapshot)
   const isPriced = ({ target }: Binding): boolean => {
-    const cost = target.cost?.(usage, exchange.startedAt)
-    // A price that multiplies no quantity is free, whatever the usage.
-    return cost !== undefined && (tells || target.cost?.(WHATEVER, exchange.startedAt) === 0)
+    const { cost } = target
+    const has = (one: Usage): boolean => cost?.(one, exchange.startedAt) !== undefined
+    if (units && has(units)) return true
+    if (!tells) return has(usage) && isFree(target, exchange)
+    // What has no output of tokens may be counted in something else.
+    return has(usage) || (route.asks === undefined && UNITS.some(has))
   }
   if (choice.bindings.every(isPriced)) return choice
   const bindings = choice.bindings.filter(isPriced)
@@ -177,6 +178,20 @@ function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], ex
   return { ...choice, bindings }
 }
 
+/** What is counted in a request itself, such as the characters of speech; undefined if nothing is, or if it is a form. */
+function unitsOf(route: Route, input: Input, { plan }: Snapshot): Usage | undefined {
+  const { asked } = plan.dialects[route.dialect] as Dialect
+  if (asked === undefined || input.form) return undefined
+  return mergeUsage(undefined, readUsage(asked as (body: Json) => RawUsage | undefined, input.body))
+}
+
+/** A price that multiplies no quantity is free, whatever the usage. */
+function isFree({ cost }: Binding['target'], { startedAt }: Exchange): boolean {
+  return cost?.(WHATEVER, startedAt) === 0
+}
+
+/** Some models are priced by one of these alone. */
+const UNITS: readonly Usage[] = [{ image: 1 }, { second: 1 }, { character: 1 }, { search: 1 }, { page: 1 }]
 const INPUT: Usage = { input: 1 }
 const INPUT_AND_OUTPUT: Usage = { input: 1, output: 1 }
 const WHATEVER: Usage = { input: 1_000_000, output: 1_000_000, cached: 1, cacheWrite: 1, reasoning: 1 }
@@ -224,18 +239,26 @@ function holdOf(
     first: isStream && !isHidden ? 0 : Math.min(most, requestedOutput(route, input, whole)),
     step: isStream ? step : undefined,
     partial,
-    price: priceOf(bindings, exchange),
+    price: priceOf(bindings, exchange, unitsOf(route, input, snapshot)),
   }
   return new Hold(budgets, terms, exchange.startedAt, shortage => exchange.endWith(refusalOf(shortage)))
 }
 
-/** The highest charge of so many tokens among the possible targets, with or without cache writes. */
-function priceOf(bindings: readonly Binding[], { startedAt, log }: Exchange): Terms['price'] {
+/**
+ * The highest charge of so many tokens, and of the units of the request, among the possible targets, with or without cache
+ * writes. What is not free costs something, although it may be known only when it is there: a spent budget has nothing left.
+ */
+function priceOf(bindings: readonly Binding[], exchange: Exchange, units?: Usage): Terms['price'] {
+  const { startedAt, log } = exchange
   const times = log.times ?? 1
+  const least = bindings.every(({ target }) => isFree(target, exchange)) ? 0 : 1
   return (input, output) => {
     let most = 0
-    for (const { target } of bindings) most = Math.max(most, target.cost?.most(input, output, startedAt) ?? 0)
-    return Math.ceil(most * times)
+    for (const { target } of bindings) {
+      most = Math.max(most, target.cost?.most(input, output, startedAt) ?? 0)
+      if (units) most = Math.max(most, target.cost?.({ ...units, input, output }, startedAt) ?? target.cost?.(units, startedAt) ?? 0)
+    }
+    return Math.max(least, Math.ceil(most * times))
   }
 }
 

@@ -1,14 +1,20 @@
 // Tasks and money: what makes something new is charged, and requests about it are free.
 
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sleep } from '../polling.js'
 import { createStage, exported, FILE_KEY, type Instance, type Stage, until } from './stage.js'
 
 let stage: Stage
 let gateway: Instance
 let server: Server
 const asked: string[] = []
+/** An upstream, and a model whose film of four seconds costs 0.4. */
+let file: Record<string, unknown>
 
 beforeAll(async () => {
   stage = await createStage()
@@ -19,10 +25,12 @@ beforeAll(async () => {
     request.resume().on('end', () => response.setHeader('content-type', 'application/json').end(JSON.stringify(video)))
   })
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-  gateway = await stage.start({
+  file = {
     upstreams: { up: { provider: 'openai', base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, secret: 'none' } },
     models: { film: { targets: [{ upstream: 'up', model: 'sora-2' }] } },
-    // A film of four seconds costs 0.4.
+  }
+  gateway = await stage.start({
+    ...file,
     keys: [{ name: 'file', value: FILE_KEY, budget: { limit: '0.7/day', when_spent: 'warn' } }],
   })
 })
@@ -31,12 +39,13 @@ afterAll(async () => {
   server?.close()
 })
 
-const ask = (path: string, body?: object): Promise<Response> =>
-  fetch(`${gateway.url}/v1/videos${path}`, {
+const askAt = (url: string, key: string, path: string, body?: object): Promise<Response> =>
+  fetch(`${url}/v1/videos${path}`, {
     method: body ? 'POST' : 'GET',
-    headers: { authorization: `Bearer ${FILE_KEY}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     ...(body && { body: JSON.stringify(body) }),
   })
+const ask = (path: string, body?: object): Promise<Response> => askAt(gateway.url, FILE_KEY, path, body)
 
 interface Row {
   route: string
@@ -65,4 +74,56 @@ test('a remix costs what a video costs, and its state is free', async () => {
   ])
   const spent = await ask(`/${id}/remix`, { prompt: 'y' })
   expect([spent.status, spent.headers.get('x-sluice-budget')]).toEqual([200, expect.stringContaining('is spent')])
+})
+
+test('a budget that is spent refuses what costs nothing until it is there', async () => {
+  const key = { name: 'strict', value: 'key-that-is-strict', budget: '0.7/day' }
+  const own = await stage.start({ ...file, keys: [key] })
+  const make = async (url: string): Promise<number> => (await askAt(url, key.value, '', { model: 'film', prompt: 'x' })).status
+  expect([await make(own.url), await make(own.url)]).toEqual([200, 200])
+  // Meanwhile the ledger counts both, and the worker hears of it.
+  await until(
+    () => exported<Row>(own),
+    found => found.length >= 2,
+  )
+  const later: number[] = []
+  for (const end = performance.now() + 2_000; performance.now() < end; await sleep(50)) later.push(await make(own.url))
+  expect(new Set(later)).toEqual(new Set([429]))
+  await own.stop()
+  const again = await stage.start({ ...file, keys: [key] }, own.folder)
+  expect([await make(again.url), await make(again.url)]).toEqual([429, 429])
+})
+
+const OWN = `
+title: Test
+source: this test
+read: 2026-11-22
+providers: [openai]
+models:
+  spoken: { prices: [{ from: 2026-01-01, character: { price: 1, per: thousand } }] }
+  drawn: { prices: [{ from: 2026-01-01, image: 0.05 }] }
+`
+
+test('a request reserves what can be counted in it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-units-'))
+  mkdirSync(join(folder, 'models'))
+  writeFileSync(join(folder, 'models/own.yaml'), OWN)
+  const [spoken, drawn] = ['spoken', 'drawn'].map(name => ({ targets: [{ upstream: 'up', model: 'sim', known_as: name }] }))
+  const keys = ['speaker', 'painter'].map(name => ({ name, value: `key-of-the-${name}`, budget: '0.15/day' }))
+  const own = await stage.start({ models: { spoken, drawn }, keys }, folder)
+  const make = async (key: string, path: string, body: object): Promise<number> => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const response = await fetch(`${own.url}/v1/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    await response.arrayBuffer()
+    return response.status
+  }
+  const speak = () => make('key-of-the-speaker', 'audio/speech', { model: 'spoken', input: 'x'.repeat(100), voice: 'alloy' })
+  const paint = () => make('key-of-the-painter', 'images/generations', { model: 'drawn', prompt: 'x', n: 2 })
+  // Each costs 0.1: there is never money for two, even at once.
+  for (const one of [speak, paint]) {
+    expect((await Promise.all([one(), one(), one()])).sort()).toEqual([200, 429, 429])
+    expect(await one()).toBe(429)
+  }
+  await own.stop()
+  rmSync(folder, { recursive: true })
 })
