@@ -29,7 +29,7 @@ import { type CommandResult, UsageError } from '../output.js'
 import { type Prepared, prepare } from '../prepare.js'
 import { projectOf } from '../project.js'
 import { fillSecrets } from '../secrets.js'
-import { fieldsOfPair } from '../show/fields.js'
+import { fieldsOfPair, whyDropped } from '../show/fields.js'
 import { EXPLAINED_ID, exchangeOf } from './exchange.js'
 import { type GivenRequest, requestIn, requestOfCurl } from './request-text.js'
 import { inOrder, placeOf, routingOf, skippedTargets } from './routing.js'
@@ -283,8 +283,7 @@ function lostIn(folder: string): Reasons {
   const fields = new Map<string, readonly Field[]>()
   return (pair, path) => {
     if (!fields.has(pair)) fields.set(pair, fieldsOfPair(project, pair))
-    const field = fields.get(pair)?.find(one => one.path === path)
-    return field?.cases?.find(({ becomes }) => becomes === 'dropped')?.why ?? field?.why
+    return whyDropped(fields.get(pair) as readonly Field[], path)
   }
 }
 

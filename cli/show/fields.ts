@@ -37,6 +37,14 @@ export function fieldsOfPair(project: Project, pair: string): readonly Field[] {
   return mapping ? ledgerOf(mapping, project) : []
 }
 
+/** Why a pair drops the field at a path of its rules; undefined if none of its rules does. */
+export function whyDropped(fields: readonly Field[], path: string): string | undefined {
+  const plain = (one: string): string => `${one.replaceAll('[]', '')}.`
+  // The ledger has the elements of a list, or the members of an object, in place of a field that is dropped as a whole.
+  const field = fields.find(one => one.path === path) ?? fields.find(one => plain(one.path).startsWith(plain(path)))
+  return field?.cases?.find(({ becomes }) => becomes === 'dropped')?.why ?? field?.why
+}
+
 function textOf(pair: string, fields: readonly Field[]): string {
   return `${pair}: ${count(fields.length, 'field')}\n${columns(rowsOf(fields))}`
 }
