@@ -17,6 +17,8 @@ const HEARTBEAT = 2_000
 const GONE = 10_000
 /** Milliseconds that slots are held without being renewed. */
 const LAPSE = 15_000
+/** Milliseconds of the window that a probe counts in. */
+const PROBE = 1_000
 /** Cached pairs of limit and window. */
 const MOST_LIMITERS = 1_000
 
@@ -123,8 +125,9 @@ export class RedisCounter implements Counter {
     return { held, left }
   }
 
+  /** Counts something: a server that answers may still refuse to write, for want of memory, disk or replicas. */
   async probe(): Promise<void> {
-    await this.client.ping()
+    await this.take('probe', Number.MAX_SAFE_INTEGER, PROBE, 1)
   }
 
   /** Closes the connection after the pending commands. */

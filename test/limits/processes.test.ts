@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Redis } from 'ioredis'
 import { dump } from 'js-yaml'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { below } from '../../tools/proc.mjs'
@@ -282,6 +283,35 @@ describe.skipIf(REDIS === undefined)('instances that share a Redis', () => {
     expect(statuses.get(200)).toBeLessThanOrEqual(2 * 2000 + 2 * 1000)
     // An address may contain a password, so it is not logged.
     for (const { lines } of instances) expect(JSON.stringify(lines)).not.toContain('redis://')
+  })
+
+  test('count locally while it answers but refuses to write, with one warning each', async () => {
+    const instance = await start({ state: `${redis.url}/3`, keys: keys({ requests: '100000/9h', in_flight: 50 }) })
+    expect(await served([instance], 20)).toBe(20)
+    const admin = new Redis(redis.url)
+    // A primary that has lost its replicas, a full memory and a full disk have the same effect.
+    await admin.config('SET', 'min-replicas-to-write', '1')
+    const said = (text: string): number => instance.lines.filter(line => line.msg.includes(text)).length
+    const away = 'the shared state of limits is away'
+    const statuses = new Set<number>()
+    let isOver = false
+    const load = (async () => {
+      while (!isOver) statuses.add(await statusOf(instance))
+    })()
+    try {
+      await expect.poll(() => said(away)).toBeGreaterThan(0)
+      expect(await still(() => Math.min(said(away), 2), 1_500)).toBe(1)
+      expect(said('limits are shared again')).toBe(0)
+      await admin.config('SET', 'min-replicas-to-write', '0')
+      await expect.poll(() => said('limits are shared again')).toBe(1)
+    } finally {
+      isOver = true
+      await load
+      await admin.config('SET', 'min-replicas-to-write', '0')
+    }
+    expect([...statuses]).toEqual([200])
+    expect(said(away)).toBe(1)
+    admin.disconnect()
   })
 
   test('serve where it is not there from the start', async () => {
