@@ -9,6 +9,7 @@ import { createHandlers } from './admin/handlers.js'
 import { type Admin, serveAdmin } from './admin/server.js'
 import { spentOf } from './budgets/accounts.js'
 import { Treasury } from './budgets/treasury.js'
+import { Room } from './kept/room.js'
 import { createSeal } from './kept/seal.js'
 import { type Changes, type ChangesOptions, followChanges } from './keys/changes.js'
 import { LastUsed } from './keys/last-used.js'
@@ -50,9 +51,10 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     await claimCurrency(store, settings.currency)
     instance = await register(store, lock.instance, settings.config)
     changes = await followChanges(store, keeper, reportTo(workers, spool))
-    upkeep = startUpkeep({ store, keeper, ingest, lastUsed, settings, instance, present: () => workers.present() })
+    upkeep = startUpkeep({ store, keeper, ingest, lastUsed, settings, room, instance, present: () => workers.present() })
     ingest.drainSoon()
   })
+  const room = new Room(keeper, settings.kept.size, log)
   const ingest = new Ingest({ keeper, spool, pricing: recordedPrice, bookings: [], log, instance: () => instance })
   const treasury = new Treasury({ keeper, instance: () => instance, recall: (account, except) => workers.recall(account, except) })
   const workers: Workers = new Workers({
@@ -61,7 +63,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     ingest,
     changes: () => changes,
     lookUp: createLookup({ keeper, spool, stale: settings.stale, seq: () => changes?.seq ?? 0 }),
-    answer: createAnswerers(keeper, keptOf(settings)),
+    answer: createAnswerers(keeper, keptOf(settings), room),
     grant: question => treasury.grant(question),
     onGone: worker => {
       if (keeper.up) upkeep?.release(worker)

@@ -5,6 +5,7 @@ import { NANO } from '../engine/core/usage.js'
 import type { DayOfUsage, Questions } from '../engine/snapshot/model.js'
 import { spentOf } from './budgets/accounts.js'
 import { answersWithItems, conversation, type KeptOptions, keep, look, remove } from './kept/kept.js'
+import type { Room } from './kept/room.js'
 import { usage } from './ledger/queries.js'
 import type { Keeper } from './store/keeper.js'
 import { isOfValue } from './store/refused.js'
@@ -15,12 +16,16 @@ const MOST_ROWS = 10_000
 type Answerers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) => Promise<Questions[Name]['told']> }
 
 /** Answers the questions of workers. Rejects while the store is unreachable. */
-export function createAnswerers(keeper: Keeper, options: KeptOptions): (question: Question) => Promise<unknown> {
+export function createAnswerers(keeper: Keeper, options: KeptOptions, room: Room): (question: Question) => Promise<unknown> {
   const answerers: Answerers = {
     kept: ({ caller, id }) => conversation(keeper.get(), options, caller, id),
     items: ({ caller, ids, isAwaited }) => answersWithItems(keeper.get(), options, caller, ids, isAwaited),
     look: ({ caller, id }) => look(keeper.get(), options, caller, id),
-    keep: asked => keep(keeper.get(), options, asked),
+    async keep(asked) {
+      const length = await keep(keeper.get(), options, asked)
+      room.add(length)
+      return length > 0
+    },
     remove: ({ caller, id }) => remove(keeper.get(), caller, id),
     spent: ({ accounts }) => spentOf(keeper.get(), accounts),
     async days({ key, from, to }) {

@@ -4,6 +4,7 @@
 import { hostname } from 'node:os'
 import { endedHolders, release } from './budgets/treasury.js'
 import { expire } from './kept/kept.js'
+import type { Room } from './kept/room.js'
 import type { LastUsed } from './keys/last-used.js'
 import { INSTANCE_GONE, type Ingest } from './ledger/ingest.js'
 import type { ControlSettings } from './settings.js'
@@ -31,6 +32,7 @@ export interface UpkeepOptions {
   ingest: Ingest
   lastUsed: LastUsed
   settings: ControlSettings
+  room: Room
   /** The id of this instance in the store. */
   instance: number
   /** The ids of the workers that are connected, or may reconnect. */
@@ -43,7 +45,7 @@ export interface Upkeep {
   stop(): void
 }
 
-export function startUpkeep({ store, keeper, ingest, lastUsed, settings, instance, present }: UpkeepOptions): Upkeep {
+export function startUpkeep({ store, keeper, ingest, lastUsed, settings, room, instance, present }: UpkeepOptions): Upkeep {
   const timers = new Set<NodeJS.Timeout>()
   const attempt = (task: () => Promise<unknown>): void => void task().catch(error => keeper.failed(error))
   const every = (interval: number, task: () => Promise<unknown>): void => {
@@ -67,7 +69,10 @@ export function startUpkeep({ store, keeper, ingest, lastUsed, settings, instanc
   every(HEARTBEAT, () => showAlive(store, instance))
   every(LAST_USED, () => lastUsed.write(store))
   every(DELETION, () => deleteOld(store, settings.keep))
-  every(EXPIRY, () => expire(store, settings.kept))
+  every(EXPIRY, async () => {
+    await expire(store)
+    await room.look()
+  })
   after(RECONNECT, writeLost)
   every(LOST, writeLost)
   after(RECONNECT * 1.5, releaseEnded)

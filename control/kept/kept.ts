@@ -44,12 +44,12 @@ const BETWEEN = '.'
 
 const ownerOf = (caller: string, id: string, part?: Part): string => (part === undefined ? `${caller}\n${id}` : `${caller}\n${id}\n${part}`)
 
-/** Keeps an answer; returns false if it is too long. An existing one stays. */
-export async function keep({ db }: Store, { seal, ...options }: KeptOptions, answer: NewAnswer): Promise<boolean> {
+/** Keeps an answer; returns how long it is when it is sealed, 0 if it is too long. An existing one stays. */
+export async function keep({ db }: Store, { seal, ...options }: KeptOptions, answer: NewAnswer): Promise<number> {
   const { caller, id, previous, items } = answer
   const close = (part: Part): string => seal.close(answer[part], ownerOf(caller, id, part))
   const sealed = `${close('answer')}${BETWEEN}${close('input')}`
-  if (sealed.length > LONGEST) return false
+  if (sealed.length > LONGEST) return 0
   const now = Date.now()
   await db.transaction().execute(async trx => {
     const row = { id, caller, previous, created_at: now, expires_at: now + options.for, size: sealed.length, sealed }
@@ -66,7 +66,7 @@ export async function keep({ db }: Store, { seal, ...options }: KeptOptions, ans
       .onConflict(conflict => conflict.doNothing())
       .execute()
   })
-  return true
+  return sealed.length
 }
 
 /** Undefined if it was sealed with a removed key: then it counts as missing. */
@@ -203,20 +203,80 @@ export async function remove({ db }: Store, caller: string, id: string): Promise
   return Number(removed.numDeletedRows) > 0
 }
 
-/** Removes expired answers, and the oldest ones if all together are too large. */
-export async function expire({ db }: Store, { size }: Pick<KeptOptions, 'size'>): Promise<void> {
+/** Removes expired answers. */
+export async function expire({ db }: Store): Promise<void> {
   await db.deleteFrom('kept').where('expires_at', '<=', Date.now()).execute()
-  for (;;) {
-    const { rows } = await sql<{ total: number | string | null }>`select sum(size) as total from kept`.execute(db)
-    let over = Number(rows[0]?.total ?? 0) - size
-    if (over <= 0) return
-    const oldest = await db.selectFrom('kept').select(['created_at', 'size']).orderBy('created_at').limit(CHUNK).execute()
-    let until = 0
-    for (const row of oldest) {
-      if (over <= 0) break
-      over -= row.size
-      until = row.created_at
-    }
-    await db.deleteFrom('kept').where('created_at', '<=', until).execute()
+}
+
+/**
+ * Removes answers if all together are too large, those first that were not continued for the longest. Only callers that keep
+ * more than an equal share lose some: nobody can push out the answers of others. Returns how many were removed.
+ */
+export async function shrink({ db }: Store, size: number): Promise<number> {
+  const { rows } = await sql<{ total: number | string | null }>`select sum(size) as total from kept`.execute(db)
+  if (Number(rows[0]?.total ?? 0) <= size) return 0
+  const sums = await db
+    .selectFrom('kept')
+    .select(['caller', row => row.fn.sum<number | string>('size').as('total')])
+    .groupBy('caller')
+    .execute()
+  const share = shareOf(
+    sums.map(({ total }) => Number(total)),
+    size,
+  )
+  /** By caller, how much it keeps beyond the share. */
+  const over = new Map(sums.flatMap(({ caller, total }) => (Number(total) > share ? [[caller, Number(total) - share]] : [])))
+  let removed = 0
+  let last: Place | undefined
+  while (over.size > 0) {
+    const oldest = await chunkAfter(db, last)
+    if (oldest.length === 0) break
+    last = oldest.at(-1)
+    const gone = oldest.filter(({ caller, size }) => {
+      const rest = over.get(caller)
+      if (rest === undefined) return false
+      if (rest > size) over.set(caller, rest - size)
+      else over.delete(caller)
+      return true
+    })
+    removed += gone.length
+    await removeAll(db, gone)
+  }
+  return removed
+}
+
+/** The most that each may keep so that all together fit: who keeps less leaves the rest to others. */
+function shareOf(totals: readonly number[], size: number): number {
+  let rest = size
+  let others = totals.length
+  for (const total of totals.toSorted((one, other) => one - other)) {
+    if (total * others >= rest) return rest / others
+    rest -= total
+    others--
+  }
+  return rest
+}
+
+type Place = Pick<KeptTable, 'expires_at' | 'caller' | 'id'>
+
+/** The next answers in the order of their last continuation. */
+function chunkAfter(db: Store['db'], last: Place | undefined): Promise<(Place & Pick<KeptTable, 'size'>)[]> {
+  const chunk = db
+    .selectFrom('kept')
+    .select(['expires_at', 'caller', 'id', 'size'])
+    .orderBy('expires_at')
+    .orderBy('caller')
+    .orderBy('id')
+    .limit(CHUNK)
+  if (last === undefined) return chunk.execute()
+  return chunk
+    .where(({ eb, refTuple, tuple }) => eb(refTuple('expires_at', 'caller', 'id'), '>', tuple(last.expires_at, last.caller, last.id)))
+    .execute()
+}
+
+async function removeAll(db: Store['db'], places: readonly Place[]): Promise<void> {
+  for (const caller of new Set(places.map(place => place.caller))) {
+    const ids = places.filter(place => place.caller === caller).map(({ id }) => id)
+    await db.deleteFrom('kept').where('caller', '=', caller).where('id', 'in', ids).execute()
   }
 }

@@ -149,6 +149,41 @@ test('long conversations that many requests continue do not keep others from the
   await busy.stop()
 })
 
+test('who keeps more than there is room for loses the own answers, at once and not in silence', async () => {
+  const small = await stage.start({
+    ...file(),
+    kept: { size: '4MiB' },
+    keys: [
+      { name: 'file', value: FILE_KEY },
+      { name: 'hog', value: 'key-of-the-hog' },
+    ],
+  })
+  const post = (key: string, more: object): Promise<Response> =>
+    fetch(`${small.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', ...more }),
+    })
+  const made = async (key: string, input: string): Promise<string> => ((await (await post(key, { input })).json()) as Made).id
+  const continued = async (key: string, id: string): Promise<number> =>
+    (await post(key, { input: 'More', previous_response_id: id })).status
+  const own = await made(FILE_KEY, 'My name is Ada.')
+  const ids: string[] = []
+  for (let count = 0; count < 12; count++) ids.push(await made('key-of-the-hog', randomBytes(MIB / 2).toString('hex')))
+  const began = performance.now()
+  const first = await until(
+    () => continued('key-of-the-hog', ids[0] as string),
+    status => status !== 200,
+  )
+  expect(first).toBe(400)
+  // Not only once a minute: meanwhile a disk could fill up.
+  expect(performance.now() - began).toBeLessThan(30_000)
+  expect(await continued(FILE_KEY, own)).toBe(200)
+  expect(await continued('key-of-the-hog', ids.at(-1) as string)).toBe(200)
+  expect(small.log.filter(line => line.includes('`kept.size`'))).toHaveLength(1)
+  await small.stop()
+})
+
 test('a service checks a kept answer again when a client requests it', async () => {
   const service = createServer((request, response) => {
     request.resume().on('end', () => response.end(JSON.stringify({ replace: { 'output.0.content.0.text': 'checked' } })))

@@ -11,7 +11,9 @@ import type * as SealModule from '../../control/kept/seal.js'
 import { onEachEngine, openStore, type Store } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
-const { conversation, expire, answersWithItems, keep, look, remove } = (await import(built('control/kept/kept.js'))) as typeof KeptModule
+const { conversation, expire, answersWithItems, keep, look, remove, shrink } = (await import(
+  built('control/kept/kept.js')
+)) as typeof KeptModule
 const { createSeal } = (await import(built('control/kept/seal.js'))) as typeof SealModule
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-kept-'))
@@ -125,20 +127,51 @@ onEachEngine(make => {
       .where('id', '=', 'next')
       .execute()
     expect(await look(store, options, 'ada', 'next')).toBe(null)
-    await expire(store, options)
+    await expire(store)
     expect([await row(store, 'next'), (await row(store, 'old'))?.id]).toEqual([undefined, 'old'])
     await store.close()
   })
 
-  test('the oldest answers are deleted first when all together are too large', async () => {
+  test('when all together are too large, the answers go first that were not continued for the longest', async () => {
     const store = await open()
     for (let index = 0; index < 60; index++) await keep(store, options, turn(`r${index}`, null))
-    await store.db.updateTable('kept').set({ created_at: 1 }).where('id', '<', 'r5').execute()
+    await store.db
+      .updateTable('kept')
+      .set({ expires_at: Date.now() + 1_000 })
+      .where('id', '<', 'r5')
+      .execute()
     const { size } = (await row(store, 'r59')) as { size: number }
-    await expire(store, { size: size * 20 })
+    expect(await shrink(store, size * 20)).toBeGreaterThanOrEqual(40)
     const left = await store.db.selectFrom('kept').select('id').execute()
     expect(left.length).toBeLessThanOrEqual(20)
     expect(left.map(({ id }) => id)).toContain('r59')
+    expect(await shrink(store, size * 20)).toBe(0)
+    await store.close()
+  })
+
+  test('only those lose answers who keep more than an equal share, in chunks of any size', async () => {
+    const store = await open()
+    const of = (caller: string, id: string) => ({ ...turn(id, null), caller, items: [] })
+    for (let index = 0; index < 3; index++) await keep(store, options, of('ada', `r1${index}`))
+    for (let index = 0; index < 700; index++) await keep(store, options, of('hog', `r${100 + index}`))
+    for (let index = 0; index < 40; index++) await keep(store, options, of('bob', `r2${10 + index}`))
+    const { size } = (await row(store, 'r100')) as { size: number }
+    const counts = async () => {
+      const rows = await store.db.selectFrom('kept').select(['caller', 'id']).orderBy('id').execute()
+      return ['ada', 'bob', 'hog'].map(caller => rows.filter(one => one.caller === caller).length)
+    }
+    await shrink(store, size * 100)
+    const [ada, bob, hog = 0] = await counts()
+    expect([ada, bob]).toEqual([3, 40])
+    expect(hog).toBeGreaterThan(50)
+    expect(hog).toBeLessThanOrEqual(58)
+    expect(await row(store, 'r799')).toBeDefined()
+    // Two who keep more share what is left.
+    await shrink(store, size * 43)
+    const [few, some = 0, many = 0] = await counts()
+    expect(few).toBe(3)
+    expect(Math.abs(some - many)).toBeLessThanOrEqual(1)
+    expect(some + many).toBeGreaterThan(35)
     await store.close()
   })
 
