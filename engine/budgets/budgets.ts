@@ -77,12 +77,14 @@ export class Budget {
     this.account.giveBack()
   }
 
-  /** Closes the account and returns its id; undefined while exchanges use it. */
+  /** Closes the account and returns its id; undefined while exchanges use it. Who still has this budget opens it again. */
   close(): string | undefined {
-    if (this.account === undefined) return ''
-    if (!this.account.isIdle(UNUSED)) return undefined
-    this.account.giveBack()
-    return this.account.id
+    const { account } = this
+    if (account === undefined) return ''
+    if (!account.isIdle(UNUSED)) return undefined
+    account.giveBack()
+    this.account = undefined
+    return account.id
   }
 }
 
@@ -147,10 +149,9 @@ export class Budgets {
   private forgetOne(): void {
     const [id, budget] = this.all.entries().next().value as [string, Budget]
     this.all.delete(id)
-    this.metered.delete(budget)
-    const account = budget.close()
+    const account = this.metered.has(budget) ? undefined : budget.close()
     // A budget in use moves to the end of the order, so that removal tries all others first.
-    if (account === undefined) this.all.set(id, this.meter(budget))
+    if (account === undefined) this.all.set(id, budget)
     else this.accounts.delete(account)
   }
 
