@@ -51,6 +51,7 @@ const STORE: Readonly<Record<string, (keyof StoreSettings)[]>> = {
   currency: ['currency'],
   ledger: ['keep'],
   kept: ['kept'],
+  seal: ['seal'],
   metrics: ['metrics'],
   key_cache: ['keyCache'],
 }

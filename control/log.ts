@@ -8,5 +8,18 @@ export function createLog(level: string, name?: string): Logger {
   return pino({ level, base: null, ...(name !== undefined && { name }) }, new LogStream(1))
 }
 
+/** Milliseconds between two lines about what lasts. */
+const HOUR = 3_600_000
+
+/** Logs a warning at most once an hour. */
+export function hourly(log: Logger): (message: string, more?: object) => void {
+  let toldAt = Number.NEGATIVE_INFINITY
+  return (message, more = {}) => {
+    if (performance.now() < toldAt + HOUR) return
+    toldAt = performance.now()
+    log.warn(more, message)
+  }
+}
+
 /** Waits until what was logged is written, but not for ever. */
 export const flushed = (log: Logger): Promise<void> => new Promise(done => log.flush(() => done()))

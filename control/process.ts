@@ -9,6 +9,7 @@ import { createHandlers } from './admin/handlers.js'
 import { type Admin, serveAdmin } from './admin/server.js'
 import { spentOf } from './budgets/accounts.js'
 import { Treasury } from './budgets/treasury.js'
+import type { KeptOptions } from './kept/kept.js'
 import { Room } from './kept/room.js'
 import { createSeal } from './kept/seal.js'
 import { type Changes, type ChangesOptions, followChanges } from './keys/changes.js'
@@ -17,6 +18,7 @@ import { createLookup } from './keys/lookup.js'
 import { Ingest } from './ledger/ingest.js'
 import { recordedPrice } from './ledger/price.js'
 import { lockWhenFree } from './lock.js'
+import { hourly } from './log.js'
 import { createMetrics, type Metrics } from './metrics.js'
 import { createAnswerers } from './questions.js'
 import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, KEPT_KEY_FILE, SPOOL_FILE } from './settings.js'
@@ -63,7 +65,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     ingest,
     changes: () => changes,
     lookUp: createLookup({ keeper, spool, stale: settings.stale, seq: () => changes?.seq ?? 0 }),
-    answer: createAnswerers(keeper, keptOf(settings), room),
+    answer: createAnswerers(keeper, keptOf(settings, log), room),
     grant: question => treasury.grant(question),
     onGone: worker => {
       if (keeper.up) upkeep?.release(worker)
@@ -139,8 +141,24 @@ function reportTo(workers: Workers, spool: Spool): ChangesOptions {
   }
 }
 
-function keptOf({ folder, kept: { seal, ...options } }: ControlSettings): Parameters<typeof createAnswerers>[1] {
-  return { ...options, seal: createSeal(seal, join(folder, KEPT_KEY_FILE)) }
+function keptOf({ folder, kept, seal }: ControlSettings, log: Logger): KeptOptions {
+  const { close, open } = createSeal(seal, join(folder, KEPT_KEY_FILE))
+  const warn = hourly(log)
+  return {
+    ...kept,
+    seal: {
+      close,
+      open(sealed, owner) {
+        const text = open(sealed, owner)
+        // Its caller hears only that it is unknown.
+        if (text === undefined)
+          warn(
+            'a kept answer cannot be opened: another secret sealed it. All instances of a store need the same `seal`, with its old secrets',
+          )
+        return text
+      },
+    },
+  }
 }
 
 interface AdminParts {

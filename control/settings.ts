@@ -21,11 +21,10 @@ export interface ControlSettings {
   currency: string
   /** The metrics that are left out, and labels as `metric.label`. */
   metrics: { without: readonly string[] }
-  /**
-   * The lifetime of kept answers (milliseconds; 0: none are kept), their total size (bytes), and the secrets that seal
-   * them, newest first.
-   */
-  kept: { for: number; size: number; seal?: readonly string[] }
+  /** The lifetime of kept answers (milliseconds; 0: none are kept), and their total size (bytes). */
+  kept: { for: number; size: number }
+  /** The secrets that seal kept answers, newest first. Undefined: a key in the folder does. */
+  seal?: readonly string[]
   /** The run of the gateway that this process belongs to. */
   run: string
   /** Whether the start waits for as long as another instance has the folder; else it is refused after 10 seconds. */

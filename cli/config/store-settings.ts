@@ -15,7 +15,7 @@ import type { ReadSecret } from './secret.js'
 
 /** The settings of the store, of the control process that owns it, and of the workers' key cache. */
 export interface StoreSettings
-  extends Pick<ControlSettings, 'at' | 'folder' | 'mayMigrate' | 'admin' | 'keep' | 'currency' | 'metrics' | 'kept'> {
+  extends Pick<ControlSettings, 'at' | 'folder' | 'mayMigrate' | 'admin' | 'keep' | 'currency' | 'metrics' | 'kept' | 'seal'> {
   keyCache: KeyCacheOptions
 }
 
@@ -63,7 +63,8 @@ export function storeSettings(
     keep: { rows: timeOf(file.ledger.keep), detail: timeOf(file.ledger.detail) },
     currency: file.currency,
     metrics: file.metrics,
-    kept: { for: timeOf(file.kept.for), size: size(file.kept.size) as number, ...(seal && { seal }) },
+    kept: { for: timeOf(file.kept.for), size: size(file.kept.size) as number },
+    ...(seal && { seal }),
     keyCache: {
       size: file.key_cache.size,
       unknown: duration(file.key_cache.unknown) as number,

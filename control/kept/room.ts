@@ -2,26 +2,27 @@
 // fill a disk.
 
 import type { Logger } from 'pino'
+import { hourly } from '../log.js'
 import type { Keeper } from '../store/keeper.js'
 import { shrink } from './kept.js'
 
 /** The part of the room that may be exceeded before it is looked after. */
 const PART = 16
-/** Milliseconds between two lines of the log. */
-const TELL_AGAIN = 3_600_000
 
 export class Room {
   /** Bytes that this process added since the last look. */
   private added = 0
   private shrinking: Promise<void> | undefined
-  private toldAt = Number.NEGATIVE_INFINITY
+  private readonly warn: ReturnType<typeof hourly>
 
   /** @param size bytes that all kept answers may take in the store */
   constructor(
     private readonly keeper: Keeper,
     private readonly size: number,
-    private readonly log: Logger,
-  ) {}
+    log: Logger,
+  ) {
+    this.warn = hourly(log)
+  }
 
   /** An answer of so many bytes was kept. */
   add(bytes: number): void {
@@ -40,8 +41,6 @@ export class Room {
   private async shrink(): Promise<void> {
     this.added = 0
     const removed = await shrink(this.keeper.get(), this.size)
-    if (removed === 0 || performance.now() < this.toldAt + TELL_AGAIN) return
-    this.toldAt = performance.now()
-    this.log.warn({ removed }, 'kept answers are removed before their time: all together exceed `kept.size`')
+    if (removed > 0) this.warn('kept answers are removed before their time: all together exceed `kept.size`', { removed })
   }
 }

@@ -224,6 +224,31 @@ test('what holds for a model holds for its tasks and answers at a provider, in b
 })
 
 onPostgres('on Postgres', postgres => {
+  test('an answer that another secret sealed is unknown to its caller, and the log says why, once', async () => {
+    const store = await postgres().database()
+    const [old, fresh] = ['an-old-secret-of-some-length', 'a-new-secret-of-some-length']
+    const of = (seal?: string[]): Promise<Instance> => stage.start({ ...file(), store, ...(seal && { seal }) })
+    const post = async ({ url }: Instance, more: object): Promise<{ status: number; id: string }> => {
+      const response = await fetch(`${url}/v1/responses`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${FILE_KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'm', input: 'x', ...more }),
+      })
+      return { status: response.status, id: ((await response.json()) as Made).id }
+    }
+    const told = ({ log }: Instance): number => log.filter(line => line.includes('cannot be opened')).length
+    const [first, other, both] = await Promise.all([of([old]), of(), of([fresh, old])])
+    const { id } = await post(first, {})
+    const follow = async (gateway: Instance): Promise<number> => (await post(gateway, { previous_response_id: id })).status
+    expect([await follow(first), await follow(both), await follow(other), await follow(other)]).toEqual([200, 200, 400, 400])
+    await until(
+      async () => told(other),
+      count => count > 0,
+    )
+    expect([first, both, other].map(told)).toEqual([0, 0, 1])
+    await Promise.all([first, other, both].map(one => one.stop()))
+  })
+
   test('ids that no store can hold are unknown ones, and the store counts as reachable', async () => {
     const other = await stage.start({ ...file(), store: await postgres().database() })
     const post = (body: object): Promise<Response> =>

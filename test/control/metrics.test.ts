@@ -131,10 +131,10 @@ test('metrics count reloads of the configuration by outcome', async () => {
   writeFileSync(file, good.replace('max_requests: 1', 'max_requests: 2'))
   await untilIs('sluice_config_reloads_total{outcome="taken"}', 1)
   // What the control process was started with stays; the log says so.
-  writeFileSync(file, `${good}ledger: { keep: 30d }\nkept: { for: 1h }\n`)
+  writeFileSync(file, `${good}ledger: { keep: 30d }\nkept: { for: 1h }\nseal: [a-secret-of-some-length-for-tests]\n`)
   await untilIs('sluice_config_reloads_total{outcome="taken"}', 2)
   const told = async (): Promise<string | undefined> => gateway.log.find(one => one.includes('take effect at the next start'))
-  expect(JSON.parse((await until(told, line => line !== undefined)) ?? '{}')).toMatchObject({ settings: ['ledger', 'kept'] })
+  expect(JSON.parse((await until(told, line => line !== undefined)) ?? '{}')).toMatchObject({ settings: ['ledger', 'kept', 'seal'] })
 })
 
 test('every metric of the list exists, with exactly its labels', async () => {
