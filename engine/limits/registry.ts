@@ -66,6 +66,8 @@ export class Meters {
     try {
       const result = build()
       for (const [id, meter] of this.known) if (!linked.has(id)) this.sharing?.drop(meter)
+      // A meter is in one place only: what is dropped from there is found nowhere.
+      for (const id of linked.keys()) this.kept.delete(id)
       this.known = linked
       return result
     } finally {
@@ -94,7 +96,7 @@ export class Meters {
     const meter = this.linked?.get(id) ?? this.known.get(id) ?? this.kept.get(id) ?? make(id)
     meter.resize(limit, this.clock())
     if (this.linked) this.linked.set(id, meter)
-    else this.keep(id, meter)
+    else if (!this.known.has(id)) this.keep(id, meter)
     return meter
   }
 

@@ -42,10 +42,17 @@ interface Instance {
 }
 
 let count = 0
-async function start(more: Record<string, unknown>): Promise<Instance> {
-  const path = join(folder, `${count++}.yaml`)
+const pathOf = (index: number): string => join(folder, `${index}.yaml`)
+function write(index: number, more: Record<string, unknown>): void {
   const models = simulated(simulator.url, ['sim', 'sim-1000-20ms'], ['openai'])
-  writeFileSync(path, dump({ listen: '127.0.0.1:0', grace: '0s', log: { access: false }, ...models, ...more }))
+  writeFileSync(pathOf(index), dump({ listen: '127.0.0.1:0', grace: '0s', log: { access: false }, ...models, ...more }))
+}
+/** Changes the file of the instance that was started last. */
+const rewrite = (more: Record<string, unknown>): void => write(count - 1, more)
+
+async function start(more: Record<string, unknown>): Promise<Instance> {
+  const path = pathOf(count)
+  write(count++, more)
   const child = spawn(process.execPath, [main, 'start', '--config', path], { stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(child)
   const lines: Instance['lines'] = []
@@ -67,11 +74,11 @@ async function start(more: Record<string, unknown>): Promise<Instance> {
 }
 
 /** Sends a request over its own connection, so that the kernel chooses a worker for it. */
-function ask({ url }: Instance, model = 'openai/sim', stream = false): Promise<IncomingMessage> {
+function ask({ url }: Instance, model = 'openai/sim', stream = false, agent = new Agent()): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const asking = request(
       `${url}/v1/chat/completions`,
-      { method: 'POST', agent: new Agent(), headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` } },
+      { method: 'POST', agent, headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` } },
       resolve,
     )
     asking.on('error', reject)
@@ -216,6 +223,29 @@ describe('workers of one instance', () => {
       })
       .toBe(4)
     for (const stream of again) stream.destroy()
+  })
+
+  test('share a limit that was removed and is back, of a model that a pattern found', async () => {
+    const model = { targets: [{ upstream: 'openai', model: '*' }] }
+    const file = (limits: object): Record<string, unknown> => ({ workers: 2, keys: keys({}), models: { 'openai/*': { ...model, limits } } })
+    const gateway = await start(file({ in_flight: 1, requests: '1000/1h' }))
+    // Each stays with a worker: hardly all with the same one.
+    const connections = Array.from({ length: 6 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+    /** The limit that a request was counted in, once it was served: a worker that has no request needs no slot. */
+    const countedIn = async (connection: Agent): Promise<string | undefined> => {
+      const response = await ask(gateway, undefined, undefined, connection)
+      await new Promise(done => response.resume().once('end', done))
+      return response.statusCode === 200 ? String(response.headers['x-ratelimit-limit-requests']) : undefined
+    }
+    const eachIsCountedIn = async (limit: string): Promise<void> => {
+      for (const connection of connections) await expect.poll(() => countedIn(connection)).toBe(limit)
+    }
+    await eachIsCountedIn('1000')
+    rewrite(file({}))
+    await eachIsCountedIn('undefined')
+    rewrite(file({ in_flight: 1, requests: '2000/1h' }))
+    await eachIsCountedIn('2000')
+    for (const connection of connections) connection.destroy()
   })
 })
 
