@@ -241,6 +241,8 @@ export async function shrink({ db }: Store, size: number): Promise<number> {
     })
     removed += gone.length
     await removeAll(db, gone)
+    // Requests for keys and money must not wait for all of it.
+    await new Promise(done => setImmediate(done))
   }
   return removed
 }
