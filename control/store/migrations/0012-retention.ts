@@ -1,5 +1,5 @@
 // The day on which a name was last used, so that those of callers are deleted with their rows; ids of more than 32 bits, since
-// every conversation takes one; and the order in which accounts are deleted.
+// every conversation takes one; and indexes for what is deleted.
 
 import { type Kysely, type Migration, sql } from 'kysely'
 import type { Engine } from '../engine.js'
@@ -33,6 +33,8 @@ export function retention(engine: Engine): Migration {
       // The names of all rows have been used by today.
       await sql`alter table name add column last integer not null default ${sql.lit(Math.floor(Date.now() / DAY))}`.execute(db)
       await db.schema.createIndex('account_until').on('account').column('until').execute()
+      // How much each caller keeps is asked often, and rows are long.
+      await db.schema.createIndex('kept_caller_size').on('kept').columns(['caller', 'size']).execute()
       await sql`create index name_last on name (last) where kind in ('end_user', 'session', 'purse', 'account')`.execute(db)
     },
   }
