@@ -49,6 +49,11 @@ interface Commons {
   asked(from: Dialect, speaks: string): Common | undefined
 }
 
+interface Preferred {
+  asks: readonly ((body: Body) => boolean)[]
+  common: Common
+}
+
 interface Parts {
   gateway: GatewayConfig
   plan: Plan
@@ -72,13 +77,12 @@ export function createLinkBindings(parts: Parts): LinkBindings {
   return (target, model, wishes) => {
     const { usual, clients, asked } = commonsFor(target.upstream, wishes)
     const bindings = new LazyMap(usual, name => {
-      const binding = bindingOf(usual.get(name) as Common, target, model)
-      const preferred = preferredTo(binding, asked, model)
-      if (preferred.length > 0) binding.preferred = preferred
-      return binding
+      const common = usual.get(name) as Common
+      const preferred = preferredTo(common, target, asked).map(one => ({ asks: one.asks, binding: bindingOf(one.common, target, model) }))
+      return { ...bindingOf(common, target, model), ...(preferred.length > 0 && { preferred }) }
     })
     // What the catalogue prefers may need other mappings: one that was left out must fail the start, not a request.
-    if (target.facts.prefer !== undefined && target.facts.prefer.length > 0) bindings.values()
+    if (target.facts.prefer !== undefined) for (const common of usual.values()) preferredTo(common, target, asked)
     return { bindings, clients }
   }
 }
@@ -101,14 +105,13 @@ function bindingOf(common: Common, target: Target, model: string | undefined): B
   }
 }
 
-/** The bindings that the catalogue prefers to the usual one, with the features that a request must ask for. */
-function preferredTo(usual: Binding, commonFor: Commons['asked'], model: string | undefined): NonNullable<Binding['preferred']> {
-  const { from, target } = usual
-  return (target.facts.prefer ?? []).flatMap(({ when, speaks }) => {
-    const asks = when.map(name => from.asks?.[name])
-    if (speaks === usual.to.name || target.provider.speaks[speaks] === undefined || asks.includes(undefined)) return []
-    const common = commonFor(from, speaks)
-    return common === undefined ? [] : [{ asks: asks as ((body: Body) => boolean)[], binding: bindingOf(common, target, model) }]
+/** What the catalogue prefers to the usual, with the features that a request must ask for. */
+function preferredTo({ client, shared }: Common, { facts, provider }: Target, commonFor: Commons['asked']): Preferred[] {
+  return (facts.prefer ?? []).flatMap(({ when, speaks }) => {
+    const asks = when.map(name => client.asks?.[name])
+    if (speaks === shared.to.name || provider.speaks[speaks] === undefined || asks.includes(undefined)) return []
+    const common = commonFor(client, speaks)
+    return common === undefined ? [] : [{ asks: asks as ((body: Body) => boolean)[], common }]
   })
 }
 
@@ -116,10 +119,15 @@ function commonsOf(upstreamName: string, wishes: Wishes, spokenTo: SpokenTo, par
   const { gateway, plan } = parts
   const upstream = gateway.upstreams[upstreamName] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
-  /** The client's own dialect if the provider speaks it, else the first with a mapping, or the one that is asked for. */
+  const made = new Map<string, Common>()
+  /** In the client's own dialect if the provider speaks it, else the first with a mapping, or the one that is asked for. */
   const commonFor = (from: Dialect, asked?: string): Common | undefined => {
     const name = spokenTo(from.name, provider, asked)
-    return name === undefined ? undefined : commonOf(upstream, provider, wishes, from, name, parts)
+    if (name === undefined) return undefined
+    const pair = pairOf(from.name, name)
+    let common = made.get(pair)
+    if (common === undefined) made.set(pair, (common = commonOf(upstream, provider, wishes, from, name, parts)))
+    return common
   }
   const usual = new Map<string, Common>()
   for (const from of Object.values(plan.dialects)) {
