@@ -8,8 +8,9 @@ import type { Room } from './kept/room.js'
 import type { LastUsed } from './keys/last-used.js'
 import { INSTANCE_GONE, type Ingest } from './ledger/ingest.js'
 import type { ControlSettings } from './settings.js'
-import { DAY, STEP } from './store/columns.js'
+import { DAY } from './store/columns.js'
 import type { Keeper } from './store/keeper.js'
+import { inSteps, STEP } from './store/steps.js'
 import type { Store } from './store/store.js'
 
 /** Milliseconds between two runs of a task. */
@@ -117,14 +118,15 @@ async function deleteOld({ db, periods, names }: Store, keep: ControlSettings['k
 
 /** Deletes windows that ended before a time, and old requests for their unused money. */
 async function deleteAccounts(db: Store['db'], before: number): Promise<void> {
-  for (;;) {
-    // Each end user may have one that ended at midnight.
+  // Each end user may have one that ended at midnight.
+  await inSteps(async () => {
     const old = await db.selectFrom('account').select('id').where('until', '<', before).limit(STEP).execute()
-    if (old.length === 0) break
     const ids = old.map(({ id }) => id)
+    if (ids.length === 0) return 0
     await db.deleteFrom('share').where('account', 'in', ids).execute()
     await db.deleteFrom('account').where('id', 'in', ids).execute()
-  }
+    return ids.length
+  })
   await db
     .deleteFrom('change')
     .where('kind', '=', 'recall')

@@ -87,8 +87,6 @@ export const ROLLUPS = {
 
 export const HOUR = 3_600_000
 export const DAY = 86_400_000
-/** Rows deleted in one step, which takes some milliseconds: nothing waits long. */
-export const STEP = 2_000
 
 /** How an exchange ended: the values of the column `ended`. */
 export const ENDED = ['ok', 'refused', 'failed', 'partial', 'aborted', 'lost'] as const

@@ -2,8 +2,9 @@
 // contain what they bring, are deleted when no row is left that they may stand in: there may be as many as rows.
 
 import { sql } from 'kysely'
-import { DAY, STEP } from './columns.js'
+import { DAY } from './columns.js'
 import type { Engine } from './engine.js'
+import { inSteps, STEP } from './steps.js'
 
 export type NameKind =
   | 'key'
@@ -155,15 +156,14 @@ export function createNames(engine: Engine, most = 100_000, clock: () => number 
       return row?.id
     },
     async drop(before) {
-      for (let dropped = STEP; dropped === STEP; ) {
+      await inSteps(async () => {
         const { numDeletedRows } = await db.transaction().execute(async trx => {
           await engine.lockWrites(trx)
           const old = trx.selectFrom('name').select('id').where('kind', 'in', OF_CALLERS).where('last', '<', before).limit(STEP)
           return trx.deleteFrom('name').where('id', 'in', old).executeTakeFirst()
         })
-        dropped = Number(numDeletedRows)
-        await new Promise(done => setImmediate(done))
-      }
+        return Number(numDeletedRows)
+      })
     },
   }
 }

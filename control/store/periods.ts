@@ -2,8 +2,9 @@
 // whole; in SQLite old rows are deleted in small steps, so that nothing waits long.
 
 import { sql } from 'kysely'
-import { DAY, STEP } from './columns.js'
+import { DAY } from './columns.js'
 import type { Engine } from './engine.js'
+import { inSteps, STEP } from './steps.js'
 
 const AHEAD = 7
 
@@ -74,16 +75,13 @@ function deletions({ db }: Engine): Periods {
     async drop(table, before) {
       const id = sql.ref(table === 'ledger' ? 'id' : 'ledger_id')
       const until = idAt(Math.floor(before / DAY) * DAY)
-      let total = 0
-      for (;;) {
+      return inSteps(async () => {
         const { numAffectedRows } =
           await sql`delete from ${sql.table(table)} where rowid in (select rowid from ${sql.table(table)} where ${id} < ${until} limit ${STEP})`.execute(
             db,
           )
-        total += Number(numAffectedRows ?? 0)
-        if (Number(numAffectedRows ?? 0) < STEP) return total
-        await new Promise(done => setImmediate(done))
-      }
+        return Number(numAffectedRows ?? 0)
+      })
     },
   }
 }

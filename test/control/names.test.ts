@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type * as WriteModule from '../../control/ledger/write.js'
 import type * as ColumnsModule from '../../control/store/columns.js'
 import type * as NamesModule from '../../control/store/names.js'
+import type * as StepsModule from '../../control/store/steps.js'
 import type { LedgerTable } from '../../control/store/tables.js'
 import { ask, createStage, FILE_KEY, type Stage, until } from './stage.js'
 import { onEachEngine, openStore, type Store } from './stores.js'
@@ -14,7 +15,8 @@ import { onEachEngine, openStore, type Store } from './stores.js'
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { createNames } = (await import(built('control/store/names.js'))) as typeof NamesModule
 const { writeEntries } = (await import(built('control/ledger/write.js'))) as typeof WriteModule
-const { DAY, LEDGER, STEP } = (await import(built('control/store/columns.js'))) as typeof ColumnsModule
+const { STEP } = (await import(built('control/store/steps.js'))) as typeof StepsModule
+const { DAY, LEDGER } = (await import(built('control/store/columns.js'))) as typeof ColumnsModule
 
 const WORDS = Array.from({ length: 20 }, (_, index) => `w${index}`)
 const KINDS = ['end_user', 'session', 'purse', 'account', 'model', 'tags'] as const
