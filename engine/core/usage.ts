@@ -1,7 +1,7 @@
 // The usage of an exchange in one form for all dialects. Later figures replace earlier ones; an absent figure keeps the
 // earlier.
 
-import type { Json, RawUsage, Usage } from '../plan.js'
+import type { Body, Dialect, Json, RawUsage, Usage } from '../plan.js'
 import type { LogEntry, Spent } from './exchange.js'
 import { type Count, FACTS, hasRare, METERS, markRare, RARE } from './meters.js'
 
@@ -12,6 +12,11 @@ export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefi
   } catch {
     return undefined
   }
+}
+
+/** What is counted in a request itself, such as the characters of speech. A form has no body to count in. */
+export function askedUsage({ asked }: Dialect, { body, form }: { body: Body; form?: unknown }): RawUsage | undefined {
+  return asked === undefined || form !== undefined ? undefined : readUsage(asked as (value: Json) => RawUsage | undefined, body)
 }
 
 /** The usage of an exchange: as reported, or estimated where a budget has to know. */

@@ -6,8 +6,8 @@ import { Estimate } from '../budgets/estimate.js'
 import { Hold, type Shortage, type Terms } from '../budgets/hold.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import { chargeOf, mergeUsage, readUsage } from '../core/usage.js'
-import type { Dialect, Json, RawUsage, Usage } from '../plan.js'
+import { askedUsage, chargeOf, mergeUsage } from '../core/usage.js'
+import type { Dialect, Usage } from '../plan.js'
 import type { Binding, Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { type Choice, chooseModel } from './choose.js'
 import { requestedOutput } from './limit.js'
@@ -48,13 +48,15 @@ export function fund(
     if (estimate) exchange.log.held = estimate
     return { choice }
   }
-  const priced = pricedOnes({ route, input, choice, exchange, snapshot }, budgets)
-  const hold = holdOf(route, input, priced, budgets, exchange, snapshot)
+  const units = mergeUsage(undefined, askedUsage(snapshot.plan.dialects[route.dialect] as Dialect, input))
+  const given: Asked = { route, input, key, choice, exchange, snapshot, units }
+  const asked = { ...given, choice: pricedOnes(given, budgets) }
+  const hold = holdOf(asked, budgets)
   exchange.log.held = hold
   exchange.onOver(() => hold.settle(chargeOf(exchange)))
   const result = hold.begin()
-  if (result === undefined) return { choice: priced, hold }
-  return settleShortage(result, { route, input, key, choice: priced, exchange, snapshot }, hold)
+  if (result === undefined) return { choice: asked.choice, hold }
+  return settleShortage(result, asked, hold)
 }
 
 interface Asked {
@@ -64,6 +66,8 @@ interface Asked {
   choice: Choice
   exchange: Exchange
   snapshot: Snapshot
+  /** What is counted in the request itself; undefined if nothing is. */
+  units: Usage | undefined
 }
 
 /**
@@ -115,7 +119,7 @@ async function settleShortage(first: Shortage | undefined | Promise<Shortage | u
       hold.entries.map(entry => entry.budget),
     )
     hold.exchange(asked?.budgets ?? NONE, choice.model?.budgets ?? NONE)
-    hold.terms.price = priceOf(choice.bindings, exchange, unitsOf(route, input, snapshot))
+    hold.terms.price = priceOf(choice.bindings, exchange, from.units)
     exchange.log.told = { ...exchange.log.told, [OTHER]: whenSpent.use }
   }
   return { choice, hold }
@@ -149,13 +153,12 @@ function tagsOf(key: Key | undefined, more: readonly string[] | undefined): Read
 }
 
 /** Leaves out targets without a known price while a budget counts: a missing price is not 0. */
-function pricedOnes({ route, input, choice, exchange, snapshot }: Omit<Asked, 'key'>, budgets: readonly Budget[]): Choice {
+function pricedOnes({ route, choice, exchange, snapshot, units }: Asked, budgets: readonly Budget[]): Choice {
   if (budgets.every(({ config }) => config.whenSpent === 'warn') && !choice.bindings.some(({ target }) => target.budgets.length > 0))
     return choice
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
   const usage = dialect.stream === undefined ? INPUT : INPUT_AND_OUTPUT
   const tells = dialect.usage !== undefined || dialect.stream?.usage !== undefined
-  const units = unitsOf(route, input, snapshot)
   const isPriced = ({ target }: Binding): boolean => {
     const { cost } = target
     const has = (one: Usage): boolean => cost?.(one, exchange.startedAt) !== undefined
@@ -176,13 +179,6 @@ function pricedOnes({ route, input, choice, exchange, snapshot }: Omit<Asked, 'k
       },
     )
   return { ...choice, bindings }
-}
-
-/** What is counted in a request itself, such as the characters of speech; undefined if nothing is, or if it is a form. */
-function unitsOf(route: Route, input: Input, { plan }: Snapshot): Usage | undefined {
-  const { asked } = plan.dialects[route.dialect] as Dialect
-  if (asked === undefined || input.form) return undefined
-  return mergeUsage(undefined, readUsage(asked as (body: Json) => RawUsage | undefined, input.body))
 }
 
 /** A price that multiplies no quantity is free, whatever the usage. */
@@ -215,14 +211,7 @@ function contextOf(bindings: readonly Binding[]): number {
   return most
 }
 
-function holdOf(
-  route: Route,
-  input: Input,
-  { bindings }: Choice,
-  budgets: readonly Budget[],
-  exchange: Exchange,
-  snapshot: Snapshot,
-): Hold {
+function holdOf({ route, input, choice: { bindings }, exchange, snapshot, units }: Asked, budgets: readonly Budget[]): Hold {
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
   const { step, whole, bytesPerToken, partial } = snapshot.budgets
   const isStream = input.stream || route.relay !== undefined
@@ -239,7 +228,7 @@ function holdOf(
     first: isStream && !isHidden ? 0 : Math.min(most, requestedOutput(route, input, whole)),
     step: isStream ? step : undefined,
     partial,
-    price: priceOf(bindings, exchange, unitsOf(route, input, snapshot)),
+    price: priceOf(bindings, exchange, units),
   }
   return new Hold(budgets, terms, exchange.startedAt, shortage => exchange.endWith(refusalOf(shortage)))
 }

@@ -3,9 +3,8 @@
 
 import { memberAt } from '../core/members.js'
 import type { Json } from '../plan.js'
-import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
-import { type IdSealer, renamed, textsAt, valuesAt } from './seal-ids.js'
+import { type IdSealer, replacer, textsAt, valuesAt } from './seal-ids.js'
 
 /** Undefined if the answer is not kept here, or has the gateway's ids anyway. */
 export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): IdSealer | undefined {
@@ -28,26 +27,5 @@ export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): IdSea
       for (const item of valuesAt(value, path))
         if (typeof item === 'object' && item !== null && isOwn(item as Json)) learn(memberAt(item, [keep.itemId]))
   }
-  const replaced = (text: string): string =>
-    renamed(text, (id, member) => (member !== undefined && idMembers.has(member) ? names.get(id) : undefined))
-  return {
-    whole(text) {
-      learnAll(JSON.parse(text))
-      return replaced(text)
-    },
-    block(text) {
-      parseEvents(text, data => {
-        try {
-          learnAll(JSON.parse(data))
-        } catch {
-          // Another stage judges what is not JSON.
-        }
-      })
-      return replaced(text)
-    },
-    event(text) {
-      learnAll(JSON.parse(text))
-      return replaced(text)
-    },
-  }
+  return replacer((id, member) => (member !== undefined && idMembers.has(member) ? names.get(id) : undefined), learnAll, learnAll)
 }

@@ -1,10 +1,9 @@
 // Sends the outcome to the client: bytes in the same dialect, a mapped body in another, a stream as a stream.
 
 import { now } from '../core/deadlines.js'
-import { chargeOf, mergeUsage, NANO, readUsage } from '../core/usage.js'
+import { askedUsage, chargeOf, mergeUsage, NANO, readUsage } from '../core/usage.js'
 import { atEndOfTurn } from '../core/write-batch.js'
 import { rateLimitHeaders } from '../limits/headers.js'
-import type { Json, RawUsage } from '../plan.js'
 import type { Attempt } from './attempt.js'
 import { keeperOf } from './kept.js'
 import type { Outcome } from './outcome.js'
@@ -40,10 +39,8 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
 
 /** Adds the usage that only the request tells: how many characters, or pictures. */
 function noteAsked({ binding, exchange, input }: Attempt): void {
-  const { asked } = binding.from
-  // A form has no body.
-  if (asked === undefined || binding.target.cost === undefined || input.form) return
-  const usage = mergeUsage(exchange.log.usage, readUsage(asked as (body: Json) => RawUsage | undefined, input.body))
+  if (binding.target.cost === undefined) return
+  const usage = mergeUsage(exchange.log.usage, askedUsage(binding.from, input))
   if (usage) exchange.log.usage = usage
 }
 

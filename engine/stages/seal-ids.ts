@@ -3,6 +3,7 @@
 
 import { valueAt } from '../core/members.js'
 import type { Json } from '../plan.js'
+import { endOfString } from '../wire/json/end-of-string.js'
 import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
 
@@ -30,46 +31,55 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
     const given = follow.from === 'body' ? choice.given : valueAt(follow, {}, exchange)
     if (typeof given === 'string') names.set(task.id, given)
   }
-  const learn = (value: Json, paths: readonly (readonly string[])[]): void => {
-    for (const path of paths) {
-      for (const id of textsAt(value, path)) {
-        if (names.has(id)) continue
-        const sealed = snapshot.sealer.seal(
-          {
-            upstream: binding.target.upstream,
-            model: task?.model ?? binding.target.model,
-            requested: task?.requested ?? exchange.log.model ?? '',
-            id,
-          },
-          caller,
-        )
-        names.set(id, `${sealedIds?.prefix ?? ''}${sealed}`)
+  const learning =
+    (paths: readonly (readonly string[])[]) =>
+    (value: Json): void => {
+      for (const path of paths) {
+        for (const id of textsAt(value, path)) {
+          if (names.has(id)) continue
+          const sealed = snapshot.sealer.seal(
+            {
+              upstream: binding.target.upstream,
+              model: task?.model ?? binding.target.model,
+              requested: task?.requested ?? exchange.log.model ?? '',
+              id,
+            },
+            caller,
+          )
+          names.set(id, `${sealedIds?.prefix ?? ''}${sealed}`)
+        }
       }
     }
-  }
   // A short id may be an ordinary word of the answer, so it is replaced only as the value of an id member.
   const isId = (member: string | undefined): boolean => (members.size > 0 ? members.has(member ?? '') : member === 'id')
-  const replaced = (text: string): string => renamed(text, (id, member) => (id.length >= LONG || isId(member) ? names.get(id) : undefined))
-  const events = sealedIds?.events ?? []
+  return replacer(
+    (id, member) => (id.length >= LONG || isId(member) ? names.get(id) : undefined),
+    sealedIds && learning(sealedIds.members),
+    sealedIds?.events && sealedIds.events.length > 0 ? learning(sealedIds.events) : undefined,
+  )
+}
+
+type Learn = (value: Json) => void
+
+/** Replaces the ids of a whole answer, or of events, after the ids in each were learned: there may be none to learn. */
+export function replacer(nameOf: NameOf, learnWhole: Learn | undefined, learnEvent: Learn | undefined): IdSealer {
+  const learned = (text: string, learn: Learn | undefined): string => {
+    learn?.(JSON.parse(text))
+    return renamed(text, nameOf)
+  }
   return {
-    whole(text) {
-      if (sealedIds) learn(JSON.parse(text), sealedIds.members)
-      return replaced(text)
-    },
+    whole: text => learned(text, learnWhole),
+    event: text => learned(text, learnEvent),
     block(text) {
-      parseEvents(text, data => {
-        if (events.length === 0) return
-        try {
-          learn(JSON.parse(data), events)
-        } catch {
-          // Another stage judges what is not JSON.
-        }
-      })
-      return replaced(text)
-    },
-    event(text) {
-      if (events.length > 0) learn(JSON.parse(text), events)
-      return replaced(text)
+      if (learnEvent)
+        parseEvents(text, data => {
+          try {
+            learnEvent(JSON.parse(data))
+          } catch {
+            // Another stage judges what is not JSON.
+          }
+        })
+      return renamed(text, nameOf)
     },
   }
 }
@@ -77,12 +87,14 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
 /** Characters from which a text counts as an id wherever it appears. */
 const LONG = 12
 
+/** The new text of a string, from it and the member that it is the value of; undefined: it stays. */
+type NameOf = (id: string, member: string | undefined) => string | undefined
+
 /**
  * Replaces strings of JSON text, or of events with it, in one pass: an answer may hold many ids. A provider may escape any
  * character of them. Names of members stay.
- * @param nameOf the new text of a string, from it and the member that it is the value of; undefined: it stays
  */
-export function renamed(text: string, nameOf: (id: string, member: string | undefined) => string | undefined): string {
+export function renamed(text: string, nameOf: NameOf): string {
   let result = ''
   let copied = 0
   let member: string | undefined
@@ -93,12 +105,12 @@ export function renamed(text: string, nameOf: (id: string, member: string | unde
     if (lineEnd < at) lineEnd = text.indexOf('\n', at) >>> 0
     const end = endOfString(text, at)
     // No string of JSON goes on in the next line: the quote was in something else.
-    if (end < 0 || end > lineEnd) {
+    if (end < 0 || end > lineEnd + 1) {
       if (lineEnd >= text.length) break
       at = text.indexOf('"', lineEnd)
       continue
     }
-    const next = afterSpace(text, end + 1)
+    const next = afterSpace(text, end)
     const string = textIn(text, at, end)
     if (text[next] === ':') {
       member = string
@@ -107,22 +119,12 @@ export function renamed(text: string, nameOf: (id: string, member: string | unde
       const name = nameOf(string, at === value ? member : undefined)
       if (name !== undefined) {
         result += text.slice(copied, at) + JSON.stringify(name)
-        copied = end + 1
+        copied = end
       }
     }
-    at = text.indexOf('"', end + 1)
+    at = text.indexOf('"', end)
   }
   return copied === 0 ? text : result + text.slice(copied)
-}
-
-/** Where a string of JSON that begins at a quote ends; negative if it does not. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let before = end
-    while (text[before - 1] === '\\') before--
-    if ((end - before) % 2 === 0) return end
-  }
-  return -1
 }
 
 function afterSpace(text: string, start: number): number {
@@ -133,9 +135,9 @@ function afterSpace(text: string, start: number): number {
 
 const SPACE = 0x20
 
-/** The text that a JSON string stands for. */
+/** The text that a JSON string stands for; `end` is behind its last quote. */
 function textIn(text: string, start: number, end: number): string {
-  const inside = text.slice(start + 1, end)
+  const inside = text.slice(start + 1, end - 1)
   if (!inside.includes('\\')) return inside
   try {
     return JSON.parse(`"${inside}"`)

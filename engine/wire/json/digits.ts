@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { asPattern, textOf } from '../../core/text.js'
 import { DEEPEST } from './depth.js'
+import { endOfString } from './end-of-string.js'
 import { forEachAt } from './scan.js'
 
 /** A random mark that no client can send. If a mapping puts a number into a text, the mark is removed and the digits stay. */
@@ -27,24 +28,16 @@ export function keepDigits(json: string): string {
   NEXT.lastIndex = 0
   for (let found = NEXT.exec(json); found !== null; found = NEXT.exec(json)) {
     const [token] = found
-    if (token === '"') NEXT.lastIndex = endOfString(json, found.index + 1)
-    else if (String(Number(token)) !== token) {
+    if (token === '"') {
+      const end = endOfString(json, found.index)
+      NEXT.lastIndex = end < 0 ? json.length : end
+    } else if (String(Number(token)) !== token) {
       isInUse = true
       kept += `${json.slice(from, found.index)}"${MARK}${token}"`
       from = NEXT.lastIndex
     }
   }
   return from === 0 ? json : kept + json.slice(from)
-}
-
-/** The offset behind the quote that ends a string. */
-function endOfString(json: string, start: number): number {
-  for (let quote = json.indexOf('"', start); quote >= 0; quote = json.indexOf('"', quote + 1)) {
-    let before = quote
-    while (before > start && json[before - 1] === '\\') before--
-    if ((quote - before) % 2 === 0) return quote + 1
-  }
-  return json.length
 }
 
 /** JSON bytes as text, with the digits at some paths kept. `text` is the decoded text. */
