@@ -68,3 +68,9 @@ export function functionsIn(tools: unknown): { name: string; description?: strin
     return { name: string(name), ...(string(description) && { description: string(description) }), schema: object(parameters) }
   })
 }
+
+/** What is wrong with the heads of an Ollama stream: all of its lines have the same. */
+export function unlikeHeads(events: readonly Values[]): string[] {
+  const heads = new Set(events.map(({ model, created_at }) => JSON.stringify([model, created_at])))
+  return heads.size > 1 ? [`lines differ in model or created_at: ${[...heads].join(' ')}`] : []
+}

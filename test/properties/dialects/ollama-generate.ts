@@ -1,4 +1,4 @@
-import { number, object, pruned, string } from './help.js'
+import { number, object, pruned, string, unlikeHeads } from './help.js'
 import type { Client, Values } from './table.js'
 
 const COUNTS = ['prompt_eval_count', 'eval_count']
@@ -24,9 +24,7 @@ export const ollamaGenerate: Client = {
   }),
 
   faults(events) {
-    const found: string[] = []
-    const heads = new Set(events.map(({ model, created_at }) => JSON.stringify([model, created_at])))
-    if (heads.size > 1) found.push(`lines differ in model or created_at: ${[...heads].join(' ')}`)
+    const found = unlikeHeads(events)
     events.forEach((event, at) => {
       const isLast = at === events.length - 1
       if ((event.done === true) !== isLast) found.push(`${at}: the last line is done, and it alone`)

@@ -1,5 +1,5 @@
 import { keyed } from '../../../cli/cases/words.js'
-import { functionsIn, list, number, numbered, object, pruned, string } from './help.js'
+import { functionsIn, list, number, numbered, object, pruned, string, unlikeHeads } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 
 const COUNTS = ['prompt_eval_count', 'eval_count']
@@ -81,9 +81,7 @@ export const ollama: Table = {
   },
 
   faults(events) {
-    const found: string[] = []
-    const heads = new Set(events.map(({ model, created_at }) => JSON.stringify([model, created_at])))
-    if (heads.size > 1) found.push(`lines differ in model or created_at: ${[...heads].join(' ')}`)
+    const found = unlikeHeads(events)
     let calls = 0
     const ids = new Set<unknown>()
     events.forEach((event, at) => {
