@@ -1,11 +1,12 @@
-// Runs the control process beside the gateway: starts it once the gateway listens, restarts it when it dies, stops it after
-// the workers.
+// Runs the control process beside the gateway: starts it once the gateway listens, restarts it when it dies or is stuck, stops it
+// after the workers.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
+import { watchBeats } from '../control/beats.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type Reloads, type ToControlProcess } from '../control/settings.js'
 import type { Settings } from './config/config.js'
 import { HOME } from './home.js'
@@ -52,6 +53,7 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
       reloads,
     }
     mine.send(sent, () => undefined)
+    watchBeats(mine, () => log.error('the control process is stuck; ending it'))
     mine.on('message', (message: FromControlProcess) => {
       if (!('refused' in message)) return
       if (message.refused !== refused) log.error({ folder: store.folder }, `no keys of the store and no ledger: ${message.refused}`)

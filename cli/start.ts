@@ -3,6 +3,7 @@
 
 import type { Logger } from 'pino'
 import { DataError } from '../codegen/read/findings.js'
+import { beat } from '../control/beats.js'
 import { storeProblem } from '../control/folder.js'
 import { createLog, flushed } from '../control/log.js'
 import { isPostgres } from '../control/settings.js'
@@ -111,7 +112,10 @@ async function serveUntilStopped(
     process.exit(2)
   }
   if (isAlone) log.info({ url: gateway.url }, 'listening')
-  else tell({ listening: true })
+  else {
+    tell({ listening: true })
+    beat()
+  }
   log.flush()
   // Without a file the store is optional: if another instance owns the folder, this one serves without it.
   const control = isAlone ? startControl(settings, log, isDemonstration ? () => void gateway.leaveStore() : undefined) : undefined

@@ -1,11 +1,12 @@
 // Supervises several processes on one port; the kernel distributes connections. This process reads the configuration, and
-// each change of it, and sends it to the workers. A worker that dies is restarted with the last valid configuration; after
-// growing delays if it keeps dying.
+// each change of it, and sends it to the workers. A worker that dies or is stuck is restarted with the last valid
+// configuration; after growing delays if it keeps dying.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Logger } from 'pino'
+import { type Beat, watchBeats } from '../control/beats.js'
 import { flushed } from '../control/log.js'
 import { showBanner } from './banner.js'
 import { type Control, startControl } from './control.js'
@@ -18,7 +19,7 @@ import { WorkerLimits } from './state/workers.js'
 import type { Watch } from './watch.js'
 
 /** Messages from a worker. */
-export type FromWorker = { listening: true } | ToSupervisor
+export type FromWorker = { listening: true } | ToSupervisor | Beat
 
 /** Milliseconds before a worker is restarted: the first time, and at most. */
 const FIRST_WAIT = 500
@@ -57,7 +58,9 @@ export async function supervise(config: string, first: Good, workers: number, lo
     children.add(child)
     const given = good
     child.send(given, () => undefined)
+    watchBeats(child, () => log.error({ pid: child.pid }, 'a worker is stuck; ending it'))
     child.on('message', (message: FromWorker) => {
+      if ('alive' in message) return
       if ('limits' in message) {
         const answer: FromSupervisor = { limits: limits.answer(child, message.limits, children.size) }
         child.send(answer, () => undefined)

@@ -3,6 +3,7 @@
 
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
+import { beat } from './beats.js'
 import { createLog, flushed } from './log.js'
 import { type ControlProcess, runControl } from './process.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type ToControlProcess } from './settings.js'
@@ -37,6 +38,7 @@ async function main(): Promise<void> {
   process.on('message', ({ reloads }: ToControlProcess) => {
     settings.reloads = reloads
   })
+  beat()
   tell({ ready: true, ...(control.adminUrl !== undefined && { admin: control.adminUrl }) })
   log.info({ folder: settings.folder, admin: control.adminUrl }, 'the control process is ready')
   try {

@@ -1,5 +1,7 @@
 // The settings that the control process receives when it starts.
 
+import type { Beat } from './beats.js'
+
 /** How often a changed configuration was taken, and how often it was refused. */
 export interface Reloads {
   taken: number
@@ -58,7 +60,7 @@ export interface ToControlProcess {
 }
 
 /** Its messages to the process that started it. */
-export type FromControlProcess = { ready: true; admin?: string } | { refused: string }
+export type FromControlProcess = { ready: true; admin?: string } | { refused: string } | Beat
 
 /** Exit codes for errors that a restart cannot repair. */
 export const EXIT_REFUSED = 4

@@ -162,6 +162,25 @@ describe('the control process ends', () => {
   })
 })
 
+// Half a minute passes before a process counts as stuck: both wait at once.
+describe.concurrent('a stuck process', () => {
+  test.each(['control/main.js', '--worker'])('is replaced: %s', async command => {
+    const gateway = await stage.start({ workers: 2 })
+    const before = gateway.pids(command)
+    const [stuck] = before as [number]
+    process.kill(stuck, 'SIGSTOP')
+    const after = await until(
+      async () => gateway.pids(command),
+      pids => !pids.includes(stuck) && pids.length === before.length,
+    )
+    expect(after.filter(pid => before.includes(pid)).length).toBe(before.length - 1)
+    expect(gateway.log.filter(line => line.includes('is stuck')).length).toBe(1)
+    await untilAnswered(gateway)
+    expect((await ask(gateway.url, FILE_KEY)).status).toBe(200)
+    expect(await gateway.stop()).toBe(0)
+  })
+})
+
 test('a clean stop loses no record', async () => {
   const gateway = await stage.start()
   const running = load(gateway, FILE_KEY)
