@@ -1,0 +1,113 @@
+// Thoughts in a conversation go to the provider that made them. A text or a proof of a thought that is left out is named as
+// dropped, between all dialects that have thoughts.
+
+import { describe, expect, test } from 'vitest'
+import type { Body, Context } from '../../engine/plan.js'
+import { plan } from '../engine/plan.js'
+import { CONTEXT } from '../fixtures.js'
+
+const ctx: Context = { ...CONTEXT, traits: {} }
+
+interface Thought {
+  text: string
+  proof?: string
+  hidden?: boolean
+}
+
+/** How a client says an earlier thought, and the members that say its text and its proof. */
+interface Client {
+  request(thought: Thought): Body
+  text: string
+  proof: string
+  hidden?: string
+  /** Proofs are base64. */
+  encoded?: boolean
+}
+
+const CLIENTS: Readonly<Record<string, Client>> = {
+  messages: {
+    request: ({ text, proof, hidden }) => {
+      const block = hidden ? { type: 'redacted_thinking', data: proof } : { type: 'thinking', thinking: text, signature: proof ?? '' }
+      const said = { role: 'assistant', content: [block, { type: 'text', text: 'Hello' }] }
+      return { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }, said, { role: 'user', content: 'More' }] }
+    },
+    text: 'messages[].content[].thinking',
+    proof: 'messages[].content[].signature',
+    hidden: 'messages[].content[].data',
+  },
+  chat: {
+    request: ({ text, proof, hidden }) => {
+      const block = hidden ? { type: 'redacted_thinking', data: proof } : { type: 'thinking', thinking: text, signature: proof }
+      const said = { role: 'assistant', content: 'Hello', reasoning_content: text, ...(proof && { thinking_blocks: [block] }) }
+      return { model: 'm', messages: [{ role: 'user', content: 'Hi' }, said, { role: 'user', content: 'More' }] }
+    },
+    text: 'messages[].reasoning_content',
+    proof: 'messages[].thinking_blocks',
+    hidden: 'messages[].thinking_blocks',
+  },
+  responses: {
+    request: ({ text, proof }) => {
+      const summary = text === '' ? [] : [{ type: 'summary_text', text }]
+      const thought = { type: 'reasoning', id: 'rs_1', summary, ...(proof && { encrypted_content: proof }) }
+      return {
+        model: 'm',
+        input: [{ role: 'user', content: 'Hi' }, thought, { role: 'assistant', content: 'Hello' }, { role: 'user', content: 'More' }],
+      }
+    },
+    text: 'input[].summary',
+    proof: 'input[].encrypted_content',
+  },
+  generate: {
+    request: ({ text, proof }) => {
+      const thoughts = text === '' ? [] : [{ text, thought: true }]
+      const said = { role: 'model', parts: [...thoughts, { text: 'Hello', ...(proof && { thoughtSignature: proof }) }] }
+      return { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }, said, { role: 'user', parts: [{ text: 'More' }] }] }
+    },
+    text: 'contents[].parts[].thought',
+    proof: 'contents[].parts[].thoughtSignature',
+    encoded: true,
+  },
+}
+const TEXT = 'a thought of its own'
+const PROOF = 'cHJvb2Y='
+
+const pairs = Object.entries(plan.mappings).flatMap(([pair, mapping]) => {
+  const client = CLIENTS[mapping.from]
+  return client && mapping.request ? [{ pair, mapping, client }] : []
+})
+
+describe.each(pairs)('$pair', ({ mapping, client }) => {
+  const made = (thought: Thought): { sent: string; told: readonly string[] } => {
+    const raw = client.request(thought)
+    const body = plan.dialects[mapping.from]?.normaliseRequest?.(raw) ?? raw
+    const request = mapping.request?.(body, ctx, mapping.carry?.(body, ctx))
+    return { sent: JSON.stringify(request), told: mapping.dropped?.(body, ctx, request) ?? [] }
+  }
+  const sealed = (tag: string): string => (client.encoded ? btoa(tag + PROOF) : tag + PROOF)
+
+  test('a text without a proof is sent or told', () => {
+    const { sent, told } = made({ text: TEXT })
+    expect(told.includes(client.text)).toBe(!sent.includes(TEXT))
+  })
+
+  test("another provider's proof is told, and its text if that is not sent", () => {
+    const { sent, told } = made({ text: TEXT, proof: sealed('sluice.other.') })
+    expect(sent).not.toContain(PROOF)
+    expect(told).toContain(client.proof)
+    expect(sent.includes(TEXT) || told.includes(client.text)).toBe(true)
+  })
+
+  test("another provider's proof without a text is told", () => {
+    expect(made({ text: '', proof: sealed('sluice.other.') }).told).toContain(client.proof)
+  })
+
+  test('a thought that only another provider can read is told', () => {
+    const { told } = made({ text: '', proof: sealed('sluice.other.redacted:'), hidden: true })
+    expect(told).toContain(client.hidden ?? client.proof)
+  })
+
+  test("the provider's own proof is sent or told", () => {
+    const { sent, told } = made({ text: TEXT, proof: sealed(String(ctx.tag)) })
+    expect(told.includes(client.proof)).toBe(!sent.includes(PROOF))
+  })
+})
