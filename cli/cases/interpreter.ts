@@ -4,6 +4,7 @@
 import { seesAsk } from '../../codegen/read/functions.js'
 import type { MappingData } from '../../codegen/read/parts.js'
 import { jsonScan } from '../../engine/jsonata/json.js'
+import { says } from '../../engine/jsonata/values.js'
 import type { Context } from '../../engine/plan.js'
 import type { MappingStep as Step } from '../../schemas/config/types.js'
 import { oracle } from './oracle.js'
@@ -169,8 +170,8 @@ export function interpret(
         typeof rule === 'object' && rule.sent !== undefined
           ? isLost(body, path, variables.sent, rule.sent)
           : typeof rule === 'object' && rule.when !== undefined
-            ? (!seesAsk(rule.when) || isUsed(body, path.split('.'))) && holds(rule.when, body, withAsk(rule.when, body, variables))
-            : isUsed(body, path.split('.')),
+            ? (!seesAsk(rule.when) || isUsed(body, path, isThere)) && holds(rule.when, body, withAsk(rule.when, body, variables))
+            : isUsed(body, path, saying(path)),
       )
       .map(([path, rule]) => [path, ...(typeof rule === 'string' ? [rule] : ([rule.why, rule.when] as const))] as [string, string, string?])
 
@@ -276,15 +277,23 @@ function merge(state: Values, change: unknown): void {
   for (const [name, value] of Object.entries((change ?? {}) as Values)) if (value !== undefined) state[name] = value
 }
 
-/** Whether there is a value at a path; null counts as absent. */
-function isUsed(value: unknown, path: readonly string[]): boolean {
-  const [part, ...rest] = path
-  if (part === undefined) return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
-  const depth = (part.match(/\[\]/g) ?? []).length
-  let found: unknown[] = [memberOf(value, part.replaceAll('[]', ''))]
-  for (let level = 0; level < depth; level++) found = found.flatMap(item => (Array.isArray(item) ? (item as unknown[]) : []))
-  return found.some(item => isUsed(item, rest))
+/** Whether there is a value at a path for which `test` is true. */
+function isUsed(value: unknown, path: string, test: (value: unknown) => boolean): boolean {
+  const within = (value: unknown, [part, ...rest]: readonly string[]): boolean => {
+    if (part === undefined) return test(value)
+    const depth = (part.match(/\[\]/g) ?? []).length
+    let found: unknown[] = [memberOf(value, part.replaceAll('[]', ''))]
+    for (let level = 0; level < depth; level++) found = found.flatMap(item => (Array.isArray(item) ? (item as unknown[]) : []))
+    return found.some(item => within(item, rest))
+  }
+  return within(value, path.split('.'))
 }
+
+/** Null and an empty list count as absent. */
+const isThere = (value: unknown): boolean => value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
+
+/** An empty text, list or object says nothing, except as an item of a list. */
+const saying = (path: string): ((value: unknown) => boolean) => (path.endsWith('[]') ? isThere : says)
 
 function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Values)[name] : undefined
@@ -296,6 +305,6 @@ const at = (value: unknown, path: string): unknown =>
 /** Whether the made request lacks a field, or has another value for it. */
 function isLost(body: unknown, path: string, made: unknown, sent: string | string[]): boolean {
   const value = at(body, path)
-  if (value === undefined || value === null) return false
+  if (!says(value)) return false
   return typeof sent === 'string' ? value !== at(made, sent) : sent.every(member => at(made, member) === undefined)
 }

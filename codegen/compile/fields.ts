@@ -39,11 +39,12 @@ export function printFieldChecks(
         const when = typeof rule === 'object' ? rule.when : undefined
         const carried = sentAs(rule)
         if (carried !== undefined) {
-          body.add(js`if (${isLost(path, carried)}) ${each(path, rule)}`)
+          body.add(js`if (${isLost(path, carried, module)}) ${each(path, rule)}`)
         } else if (when !== undefined) {
           const isOfAsk = seesAsk(when)
-          // A condition on the conversation reads it once more, so that most requests must not pay for it.
-          if (isOfAsk) body.add(js`if (${isUsed(path)}) {`)
+          // A condition on the conversation reads it once more, so that most requests must not pay for it. The condition
+          // decides what an empty value says.
+          if (isOfAsk) body.add(js`if (${isUsed(path, isThere)}) {`)
           const into = isOfAsk ? body.nested() : body
           const site = { module, source: source(['fields', kind, path, 'when'], when), root, globals: globals[kind], into }
           const operand = compileCondition(site, isOfAsk)
@@ -51,7 +52,7 @@ export function printFieldChecks(
           into.add(js`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
           if (isOfAsk) body.add(js`}`)
         } else {
-          body.add(js`if (${isUsed(path)}) ${each(path, rule)}`)
+          body.add(js`if (${isUsed(path, saying(path, module))}) ${each(path, rule)}`)
         }
       }
       return kind === 'dropped' ? { code: js`found`, bits: 32, stable: true } : { code: js`undefined`, bits: 1, stable: true }
@@ -78,11 +79,11 @@ export function sentAs(rule: FieldRule): string | string[] | undefined {
 }
 
 /** JavaScript that is true if the made request lacks a field, or has another value for it. */
-function isLost(path: string, sent: string | string[]): Js {
+function isLost(path: string, sent: string | string[], module: Module): Js {
   const from = memberOf(js`input`, path)
   const isAbsent = (member: string): Js => js`${memberOf(js`sent`, member)} === undefined`
   const isChanged = typeof sent === 'string' ? js`${from} !== ${memberOf(js`sent`, sent)}` : joined(sent.map(isAbsent), ' && ')
-  return js`${from} != null && ${isChanged}`
+  return js`${saying(path, module)(from)} && ${isChanged}`
 }
 
 /** JavaScript for the value at a path without lists. */
@@ -90,13 +91,25 @@ function memberOf(base: Js, path: string): Js {
   return path.split('.').reduce<Js>((text, name) => js`${text}${optionalAccess(name)}`, base)
 }
 
-/** JavaScript that is true if a request has a value at a path; null counts as absent. */
-function isUsed(path: string): Js {
+/** JavaScript that is true if a value is there: null and an empty list count as absent. */
+function isThere(value: Js): Js {
+  return js`${value} != null && !(isArray(${value}) && ${value}.length === 0)`
+}
+
+/**
+ * JavaScript that is true if the value at a path says something: an empty text, list or object says nothing. An item of a
+ * list says something even if it is empty.
+ */
+function saying(path: string, module: Module): (value: Js) => Js {
+  return path.endsWith('[]') ? isThere : value => js`${module.unit.use('values', 'says')}(${value})`
+}
+
+/** JavaScript that is true if a request has a value at a path for which `test` is true. */
+function isUsed(path: string, test: (value: Js) => Js): Js {
   const parts = path.split('.').map(part => ({ name: part.replace(/(\[\])+$/, ''), depth: (part.match(/\[\]/g) ?? []).length }))
-  const test = (from: number, base: Js, level: number): Js => {
+  const within = (from: number, base: Js, level: number): Js => {
     const part = parts[from]
-    // An empty list counts as absent, like null.
-    if (part === undefined) return js`${base} != null && !(isArray(${base}) && ${base}.length === 0)`
+    if (part === undefined) return test(base)
     // An inherited property is not a field.
     const member =
       part.name in Object.prototype
@@ -105,9 +118,9 @@ function isUsed(path: string): Js {
     return inside(member, part.depth, from + 1, level)
   }
   const inside = (base: Js, depth: number, from: number, level: number): Js => {
-    if (depth === 0) return test(from, base, level)
+    if (depth === 0) return within(from, base, level)
     const item = js`v${level}`
     return js`(isArray(${base}) && ${base}.some(${item} => ${inside(item, depth - 1, from, level + 1)}))`
   }
-  return test(0, js`input`, 0)
+  return within(0, js`input`, 0)
 }

@@ -14,6 +14,12 @@ export function boolean(value: unknown): boolean | undefined {
   return inner === undefined ? undefined : truthy(inner)
 }
 
+/** Whether a value says something: nothing, null, and an empty text, list or object do not. */
+export function says(value: unknown): boolean {
+  if (typeof value !== 'object') return value !== undefined && value !== ''
+  return value !== null && (Array.isArray(value) ? value.length > 0 : Object.keys(value).length > 0)
+}
+
 export function not(value: unknown): boolean | undefined {
   return value === undefined ? undefined : !truthy(value)
 }

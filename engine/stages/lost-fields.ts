@@ -40,12 +40,15 @@ export function withEndpointDrops(dropped: readonly string[], body: Body, { bind
     const [asked, ...inner] = stream?.ask?.path ?? []
     return name === vectors?.form.path[0] || (name === asked && Object.keys(Object(body[name])).every(key => key === inner[0]))
   }
-  const more = binding.endpoint.drop.filter(
-    name => body[name] !== undefined && body[name] !== null && !isOurs(name) && !dropped.includes(name),
-  )
+  const more = binding.endpoint.drop.filter(name => isSaid(body[name]) && !isOurs(name) && !dropped.includes(name))
   if (more.length === 0) return dropped
   checkLost(more, choice)
   return [...dropped, ...more]
+}
+
+/** Whether a member says something. An empty object may: some turn a tool on. */
+function isSaid(value: Json | undefined): boolean {
+  return value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0)
 }
 
 /** The most names in a refusal, and the longest name. */
