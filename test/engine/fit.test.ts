@@ -9,6 +9,7 @@ const MODELS: Readonly<Record<string, string>> = {
   'claude-haiku-4-5-sim': 'anthropic',
   'claude-opus-4-8-sim': 'anthropic',
   'gpt-5.5-sim': 'openai',
+  'gpt-5-mini-sim': 'openai',
   'gpt-6-astra-sim': 'openai',
 }
 beforeAll(async () => {
@@ -111,4 +112,25 @@ test('a model that accepts tools only without reasoning gets no reasoning, and t
 test('a model does not get a request that its preferred dialect cannot express', async () => {
   const { status, sent, error } = await ask('/v1/chat/completions', twice('gpt-6-astra-sim'))
   expect([status, sent, error.param]).toEqual([400, '', 'tools'])
+})
+
+test('each member that a generate-content client loses has one name, and it is its own', async () => {
+  const { status, dropped } = await ask(
+    '/v1beta/models/gpt-5-mini-sim:generateContent',
+    JSON.stringify({
+      contents: [{ role: 'user', parts: [{ text: 'a' }] }],
+      generationConfig: {
+        temperature: 0.3,
+        topP: 0.2,
+        presencePenalty: 1,
+        frequencyPenalty: 1,
+        responseLogprobs: true,
+        logprobs: 3,
+        stopSequences: ['a'],
+      },
+    }),
+  )
+  expect(status).toBe(200)
+  const names = ['temperature', 'topP', 'presencePenalty', 'frequencyPenalty', 'responseLogprobs', 'logprobs', 'stopSequences']
+  expect(dropped?.split(', ').sort()).toEqual(names.map(name => `generationConfig.${name}`).sort())
 })
