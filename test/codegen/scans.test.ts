@@ -7,17 +7,7 @@ import { scansIn } from '../../codegen/check/scans.js'
 import { readProject } from '../../codegen/read/project.js'
 import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
 
-const PARTS = 'a request is cut into 64 parts at most'
-
-const known: Readonly<Record<string, string>> = {
-  'batch_embed_contents-to-cohere_embed split: $whole.requests': PARTS,
-  'embeddings-to-batch_embed_contents split: $whole.input': PARTS,
-  'embeddings-to-cohere_embed split: $whole.input': PARTS,
-  'engine_embeddings-to-batch_embed_contents split: $whole.input': PARTS,
-  'engine_embeddings-to-batch_embed_contents split: $whole.requests': PARTS,
-  'engine_embeddings-to-cohere_embed split: $whole.input': PARTS,
-  'engine_embeddings-to-cohere_embed split: $whole.requests': PARTS,
-}
+const known: Readonly<Record<string, string>> = {}
 
 type Expression = [where: string, text: string, isRepeated: boolean]
 
@@ -48,10 +38,13 @@ function functionsIn(list: Record<string, string> = {}): Expression[] {
 test('mappings search lists in loops with an index, or are listed with a reason', () => {
   const project = readProject([join(import.meta.dirname, '../..')])
   const library = [...project.library].map(([name, { text }]): Expression => [`library ${name}`, text, false])
+  const parts = [...project.parts].flatMap(([part, { data }]) =>
+    functionsIn(data.functions).map(([name, text]): Expression => [`${part} ${name}`, text, false]),
+  )
   const found = [...project.mappings].flatMap(([pair, { data }]) =>
     expressionsOf(data).flatMap(([where, text, isRepeated]) => scansIn(text, isRepeated).map(list => `${pair} ${where}: ${list}`)),
   )
-  const shared = library.flatMap(([where, text]) => scansIn(text).map(list => `${where}: ${list}`))
+  const shared = [...library, ...parts].flatMap(([where, text]) => scansIn(text).map(list => `${where}: ${list}`))
   expect([...new Set([...found, ...shared])].sort()).toEqual(Object.keys(known).sort())
 })
 
