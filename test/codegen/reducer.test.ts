@@ -697,6 +697,7 @@ describe('unmapped fields', () => {
       top: 'a',
       'list[].deep.x': 'b',
       'rows[][].y': 'c',
+      'items[]': 'h',
       'odd-$name': 'd',
       when: { when: 'when > 1', why: 'e' },
       constructor: 'f',
@@ -710,7 +711,10 @@ describe('unmapped fields', () => {
     [{ top: false, 'odd-$name': 0, when: 2 }, ['top', 'odd-$name', 'when'], undefined],
     [{ list: [{}, { deep: { x: 1 } }], rows: [[{}], [{ y: 0 }]] }, ['list[].deep.x', 'rows[][].y'], undefined],
     [{ list: { deep: { x: 1 }, no: 1 }, rows: [{ y: 1 }] }, [], undefined],
-    [{ list: [{ deep: [{ x: 1 }] }, { no: '' }] }, [], 'list[].no'],
+    [{ list: [{ deep: [{ x: 1 }] }, { no: false }] }, [], 'list[].no'],
+    // What is empty says nothing, except as an item of a list.
+    [{ top: '', list: [{ no: '' }, { no: {} }, { no: [] }] }, [], undefined],
+    [{ top: {}, items: [{}] }, ['items[]'], undefined],
     [{ list: [null, 1, 'x', { no: null }] }, [], undefined],
   ]
   test('are reported if the request has them', async () => {
