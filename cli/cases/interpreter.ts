@@ -2,6 +2,7 @@
 // and the reducer, the field ledger and `$was` are implemented as plainly as the page describes them.
 
 import { seesAsk } from '../../codegen/read/functions.js'
+import { holdersFirst, holdersOf } from '../../codegen/read/holders.js'
 import type { MappingData } from '../../codegen/read/parts.js'
 import { jsonScan } from '../../engine/jsonata/json.js'
 import { says } from '../../engine/jsonata/values.js'
@@ -164,8 +165,9 @@ export function interpret(
 
   const withAsk = (when: string, body: unknown, variables: Values): Values =>
     seesAsk(when) ? { ...variables, ask: evaluate('$read_ask($, $ctx)', body, variables) } : variables
+  const rulesOf = { dropped: holdersFirst(Object.entries(data.fields?.dropped ?? {})), refused: Object.entries(data.fields?.refused ?? {}) }
   const used = (kind: 'dropped' | 'refused', body: unknown, variables: Values): [string, string, string?][] =>
-    Object.entries(data.fields?.[kind] ?? {})
+    rulesOf[kind]
       .filter(([path, rule]) =>
         typeof rule === 'object' && rule.sent !== undefined
           ? isLost(body, path, variables.sent, rule.sent)
@@ -187,7 +189,10 @@ export function interpret(
     join: (answers, ctx, carry) => (data.join === undefined ? undefined : evaluate(data.join, answers, { ctx, carry })),
     failure: (body, ctx, carry) => (data.failure === undefined ? undefined : evaluate(data.failure, body, { ctx, carry })),
     location: (body, ctx, carry) => (data.location === undefined ? undefined : evaluate(data.location, body, { ctx, carry })),
-    dropped: (body, ctx, sent) => used('dropped', body, { ctx, sent }).map(([path]) => path),
+    dropped(body, ctx, sent) {
+      const found = used('dropped', body, { ctx, sent }).map(([path]) => path)
+      return found.filter(path => !holdersOf(path).some(holder => found.includes(holder)))
+    },
     refused(body, ctx) {
       const [first] = used('refused', body, { ctx })
       return (

@@ -4,7 +4,9 @@ import type { MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { type Js, joined, js, json, optionalAccess } from '../jsonata/js.js'
 import { NOTHING, type Operand } from '../jsonata/types.js'
+import type { Lines } from '../jsonata/unit.js'
 import { type Source, seesAsk } from '../read/functions.js'
+import { holdersFirst, holdersOf } from '../read/holders.js'
 import type { FieldRule } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
 import type { ExpressionSite } from './emit.js'
@@ -31,29 +33,34 @@ export function printFieldChecks(
   const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, held?: Js) => Js): void => {
     const entries = Object.entries(fields[kind])
     if (entries.length === 0) return
+    const check = (path: string, rule: FieldRule, held: Js, into: Lines): void => {
+      const when = typeof rule === 'object' ? rule.when : undefined
+      const carried = sentAs(rule)
+      if (carried !== undefined) {
+        into.add(js`if (${isLost(path, carried, module)}) ${each(path, rule)}`)
+      } else if (when !== undefined) {
+        const isOfAsk = seesAsk(when)
+        // A condition on the conversation reads it once more, so that most requests must not pay for it. The condition
+        // decides what an empty value says.
+        const inner = isOfAsk ? blockIf(into, isUsed(path, isThere)) : into
+        const site = { module, source: source(['fields', kind, path, 'when'], when), root, globals: globals[kind], into: inner }
+        const operand = compileCondition(site, isOfAsk)
+        inner.add(js`const ${held} = ${operand.code}`)
+        inner.add(js`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
+        if (isOfAsk) into.add(js`}`)
+      } else {
+        into.add(js`if (${isUsed(path, saying(path, module))}) ${each(path, rule)}`)
+      }
+    }
     module.export(kind, kind === 'dropped' ? ['input', 'ctx', 'sent'] : ['input', 'ctx'], body => {
       if (kind === 'dropped') body.add(js`const found = []`)
-      for (const [index, [path, rule]] of entries.entries()) {
+      const isKnown = (path: string): boolean => path in fields[kind]
+      for (const [index, [path, rule]] of (kind === 'dropped' ? holdersFirst(entries) : entries).entries()) {
+        const holders = kind === 'dropped' ? holdersOf(path).filter(isKnown) : []
+        const into = holders.length > 0 ? blockIf(body, joined(holders.map(isNotFound), ' && ')) : body
         // The result of a condition may be the names of what it found.
-        const held = js`held${index}`
-        const when = typeof rule === 'object' ? rule.when : undefined
-        const carried = sentAs(rule)
-        if (carried !== undefined) {
-          body.add(js`if (${isLost(path, carried, module)}) ${each(path, rule)}`)
-        } else if (when !== undefined) {
-          const isOfAsk = seesAsk(when)
-          // A condition on the conversation reads it once more, so that most requests must not pay for it. The condition
-          // decides what an empty value says.
-          if (isOfAsk) body.add(js`if (${isUsed(path, isThere)}) {`)
-          const into = isOfAsk ? body.nested() : body
-          const site = { module, source: source(['fields', kind, path, 'when'], when), root, globals: globals[kind], into }
-          const operand = compileCondition(site, isOfAsk)
-          into.add(js`const ${held} = ${operand.code}`)
-          into.add(js`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
-          if (isOfAsk) body.add(js`}`)
-        } else {
-          body.add(js`if (${isUsed(path, saying(path, module))}) ${each(path, rule)}`)
-        }
+        check(path, rule, js`held${index}`, into)
+        if (holders.length > 0) body.add(js`}`)
       }
       return kind === 'dropped' ? { code: js`found`, bits: 32, stable: true } : { code: js`undefined`, bits: 1, stable: true }
     })
@@ -65,6 +72,14 @@ export function printFieldChecks(
       js`return { param: ${json(path)}, why: ${json(typeof rule === 'string' ? rule : rule.why)}${held === undefined ? js`` : js`, named: ${held}`} }`,
   )
 }
+
+/** Opens a block that runs if a condition holds; the caller closes it. */
+function blockIf(into: Lines, condition: Js): Lines {
+  into.add(js`if (${condition}) {`)
+  return into.nested()
+}
+
+const isNotFound = (path: string): Js => js`!found.includes(${json(path)})`
 
 function compileCondition(site: ExpressionSite, isOfAsk: boolean): Operand {
   const { module, source, root, globals, into } = site

@@ -698,6 +698,10 @@ describe('unmapped fields', () => {
       'list[].deep.x': 'b',
       'rows[][].y': 'c',
       'items[]': 'h',
+      'group.inner.x': 'i',
+      'group.inner': { when: 'group.inner.y = 1', why: 'j' },
+      group: { when: 'group.z = 1', why: 'k' },
+      'group.list[].x': 'l',
       'odd-$name': 'd',
       when: { when: 'when > 1', why: 'e' },
       constructor: 'f',
@@ -715,6 +719,10 @@ describe('unmapped fields', () => {
     // What is empty says nothing, except as an item of a list.
     [{ top: '', list: [{ no: '' }, { no: {} }, { no: [] }] }, [], undefined],
     [{ top: {}, items: [{}] }, ['items[]'], undefined],
+    // An object that is reported is reported with its members.
+    [{ group: { inner: { x: 1 }, list: [{ x: 1 }] } }, ['group.inner.x', 'group.list[].x'], undefined],
+    [{ group: { inner: { x: 1, y: 1 } } }, ['group.inner'], undefined],
+    [{ group: { inner: { x: 1 }, list: [{ x: 1 }], z: 1 } }, ['group'], undefined],
     [{ list: [null, 1, 'x', { no: null }] }, [], undefined],
   ]
   test('are reported if the request has them', async () => {
