@@ -112,8 +112,11 @@ export async function run(options: Options): Promise<Gateway> {
     url: `http://${host}:${server.port}`,
     async take(good) {
       const next = await prepareFrom(good, async () => state, accounts.lists)
+      const verifier = await openTokens(next.settings, tokens, log)
+      // Nothing is awaited from here on: a retired snapshot must not get another request.
       snapshot.retire()
-      tokens = await openTokens(next.settings, tokens, log)
+      if (tokens !== verifier) tokens?.close()
+      tokens = verifier
       take(next.snapshot)
       if (!options.isShared) logWarnings(snapshot, log)
       served = good
@@ -143,10 +146,9 @@ export async function run(options: Options): Promise<Gateway> {
   }
 }
 
-/** The verifier of tokens: the existing one if its settings have not changed. */
+/** The verifier of tokens: the existing one if its settings have not changed. The caller closes the one that is replaced. */
 async function openTokens({ tokens }: Settings, before: TokenKeys | undefined, log: Logger): Promise<TokenKeys | undefined> {
   if (before && isDeepStrictEqual(before.options, tokens)) return before
-  before?.close()
   if (tokens === undefined) return undefined
   const { host } = new URL(tokens.jwks)
   // Loaded on demand, because its library is large.

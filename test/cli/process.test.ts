@@ -230,6 +230,24 @@ describe('sluice start without a file', () => {
   })
 })
 
+// Reading the library for tokens takes a while, in which requests come.
+test('a change that adds tokens, changes them and removes them fails no request', async () => {
+  const path = file('listen: 127.0.0.1:0')
+  const { lines, url: listening } = run('start', '--config', path)
+  const url = await listening
+  const plain = readFileSync(path, 'utf8')
+  const tokens = (issuer: string): string => `${plain}jwt: { issuer: '${issuer}', audience: a, jwks: 'http://127.0.0.1:9/' }\n`
+  const answers: number[] = []
+  const reloads = (): number => lines.filter(line => line.includes('"msg":"reloaded"')).length
+  for (const [index, text] of [tokens('one'), tokens('two'), plain].entries()) {
+    writeFileSync(path, text)
+    while (reloads() === index) answers.push((await ask(url, 'sim')).status)
+    answers.push((await ask(url, 'sim')).status)
+  }
+  expect(answers.filter(status => status !== 200)).toEqual([])
+  expect(answers.length).toBeGreaterThan(3)
+})
+
 describe('workers', () => {
   const servingOf = (child: ChildProcess): number[] => below(child.pid as number, '--worker ')
   const told = (lines: readonly string[], message: string): Record<string, unknown>[] =>
