@@ -4,17 +4,21 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { Problem } from '../problem.js'
 import { StoreUnreachable } from '../store/keeper.js'
+import { isUnwritable } from '../store/refused.js'
 
 export function answerError(error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply, log: Logger): FastifyReply {
   if (error instanceof Problem) return sendProblem(reply, error)
-  if (error instanceof StoreUnreachable || isConnectionFailure(error))
-    return sendProblem(reply.header('retry-after', '1'), new Problem(503, 'store_away', 'The store is unreachable.'))
+  if (error instanceof StoreUnreachable || isConnectionFailure(error)) return sendAway(reply, 'The store is unreachable.')
+  if (isUnwritable(error)) return sendAway(reply, 'The store cannot be written at the moment: it may only be read, or its disk is full.')
   if (error.validation !== undefined) return sendProblem(reply, invalid(error))
   const status = error.statusCode ?? 500
   if (status < 500) return sendProblem(reply, new Problem(status, 'invalid', error.message))
   log.error({ method: request.method, path: request.routeOptions.url, cause: error.message }, 'the admin API failed')
   return sendProblem(reply, new Problem(500, 'internal', 'Internal error; the log of the gateway contains the reason.'))
 }
+
+const sendAway = (reply: FastifyReply, why: string): FastifyReply =>
+  sendProblem(reply.header('retry-after', '1'), new Problem(503, 'store_away', why))
 
 /** The first violation of the document's schema, with the path of the field. */
 function invalid({ validation, validationContext }: FastifyError): Problem {

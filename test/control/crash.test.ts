@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { below, statOf } from '../../tools/proc.mjs'
 import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until, untilAnswered } from './stage.js'
@@ -229,6 +230,43 @@ onPostgres('while Postgres is unreachable', postgres => {
     )
     expect(found).toEqual({ rows: count, differences: {} })
     expect((await ask(gateway.url, other.secret)).status).toBe(200)
+    expect(await gateway.stop()).toBe(0)
+  })
+
+  test('after a failover to a server that may only be read, known keys stay valid, and no record is lost', async () => {
+    const at = await postgres().database()
+    const gateway = await stage.start({ store: { at } })
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'known' })
+    expect((await ask(gateway.url, body.secret)).status).toBe(200)
+    const isReadOnly = async (value: 'on' | 'off'): Promise<void> => {
+      const client = new pg.Client({ connectionString: at })
+      await client.connect()
+      await client.query('set transaction read write')
+      await client.query(`alter system set default_transaction_read_only = ${value}`)
+      await client.query('select pg_reload_conf()')
+      await client.end()
+    }
+    await isReadOnly('on')
+    const running = load(gateway, body.secret, 4)
+    await until(
+      async () => gateway.log.filter(line => line.includes('the store is unreachable')).length,
+      count => count > 0,
+    )
+    expect((await gateway.admin('POST', '/keys', { name: 'refused' })).status).toBe(503)
+    const before = running.answered.size
+    await until(
+      async () => running.answered.size,
+      size => size > before + 100,
+    )
+    await isReadOnly('off')
+    await running.stop()
+    const count = running.answered.size + 1
+    const found = await until(
+      () => verified(gateway).catch(() => ({ rows: 0, differences: {} })),
+      one => one.rows >= count,
+    )
+    expect(found).toEqual({ rows: count, differences: {} })
+    expect((await gateway.admin('POST', '/keys', { name: 'made' })).status).toBe(201)
     expect(await gateway.stop()).toBe(0)
   })
 })

@@ -7,16 +7,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type * as AccountsModule from '../../control/budgets/accounts.js'
 import type * as NamesModule from '../../control/store/names.js'
+import type * as RefusedModule from '../../control/store/refused.js'
 import { MAIN, sluice } from '../command.js'
 import { until } from '../polling.js'
 import { engineAt, migratorOf, onEachEngine, openStore, stateOf } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { spentOf } = (await import(built('control/budgets/accounts.js'))) as typeof AccountsModule
+const { isUnwritable } = (await import(built('control/store/refused.js'))) as typeof RefusedModule
 const { createNames } = (await import(built('control/store/names.js'))) as typeof NamesModule
 
 onEachEngine((make, kind) => {
@@ -50,6 +52,22 @@ onEachEngine((make, kind) => {
     expect((await migratorOf(engine).migrateToLatest()).error).toBeUndefined()
     expect((await stateOf(engine)).missing).toEqual([])
     await engine.db.destroy()
+  })
+
+  test('a store that may only be read is told from a value that it refuses', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    const failureOf = (query: RawBuilder<unknown>, before?: RawBuilder<unknown>): Promise<unknown> =>
+      store.db.connection().execute(async db => {
+        await before?.execute(db)
+        return query.execute(db).catch((error: unknown) => error)
+      })
+    const insert = sql`insert into change (at, kind, subject_id, is_now) values (1, 'key', 7, 0)`
+    const inserts = [insert, sql`${insert} returning seq`]
+    for (const query of [sql`insert into change (kind) values (null)`, sql`insert into change (kind) values (null) returning seq`])
+      expect(isUnwritable(await failureOf(query))).toBe(false)
+    const readOnly = kind === 'sqlite' ? sql`pragma query_only = 1` : sql`set default_transaction_read_only = on`
+    for (const query of inserts) expect(isUnwritable(await failureOf(query, readOnly))).toBe(true)
+    await store.close()
   })
 
   test('a name has one id, whichever process asks first', async () => {
