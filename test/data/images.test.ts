@@ -9,39 +9,72 @@ import { reduce } from '../properties/streams.js'
 const ctx: Context = { ...CONTEXT, traits: {} }
 const DATA = 'iVBORw0KGgo='
 const NOTICE = '[The model made an image (image/png), which this API cannot return.]'
-const image = { inlineData: { mimeType: 'image/png', data: DATA } }
-const answer = (...parts: object[]) => ({
-  candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP', index: 0 }],
-  usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 },
-  modelVersion: 'm',
-  responseId: 'r1',
-})
 
 const turns = [{ role: 'user', content: 'Hi' }]
-const REQUESTS: Readonly<Record<string, Body>> = {
+const CLIENTS: Readonly<Record<string, Body>> = {
   chat: { model: 'm', messages: turns },
   completions: { model: 'm', prompt: 'Hi' },
+  generate: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
   messages: { model: 'm', max_tokens: 100, messages: turns },
   ollama: { model: 'm', messages: turns },
   ollama_generate: { model: 'm', prompt: 'Hi' },
   responses: { model: 'm', input: turns },
 }
-const pairs = Object.entries(REQUESTS).map(([client, request]) => {
-  const mapping = plan.mappings[`${client}-to-generate`]
-  if (mapping?.response === undefined || mapping.stream === undefined) throw new Error(`${client}-to-generate has no answers`)
-  return { client, whole: mapping.response, stream: mapping.stream, carry: mapping.carry?.(request, ctx) }
+
+interface Answer {
+  whole: Body
+  events: Body[]
+}
+
+/** What a provider answers: a text, if there is one, and an image. */
+const PROVIDERS: Readonly<Record<string, (text: string) => Answer>> = {
+  generate: text => {
+    const parts = [...(text === '' ? [] : [{ text }]), { inlineData: { mimeType: 'image/png', data: DATA } }]
+    const whole = {
+      candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP', index: 0 }],
+      modelVersion: 'm',
+      responseId: 'r1',
+    }
+    return { whole, events: [whole] }
+  },
+  chat: text => {
+    const said = { role: 'assistant', content: text, images: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${DATA}` } }] }
+    const head = { id: 'c1', created: 1, model: 'm' }
+    return {
+      whole: { ...head, object: 'chat.completion', choices: [{ index: 0, message: said, finish_reason: 'stop' }] },
+      events: [{ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta: said, finish_reason: 'stop' }] }],
+    }
+  },
+}
+
+const pairs = Object.keys(PROVIDERS).flatMap(provider =>
+  Object.keys(CLIENTS)
+    .filter(client => client !== provider)
+    .map(client => [client, provider] as const),
+)
+
+test.each(pairs)('a %s client of a %s provider gets it, or its notice', (client, provider) => {
+  const mapping = plan.mappings[`${client}-to-${provider}`]
+  const carry = mapping?.carry?.(CLIENTS[client] as Body, ctx)
+  for (const text of ['', 'Here it is:']) {
+    const { whole, events } = (PROVIDERS[provider] as (text: string) => Answer)(text)
+    for (const said of [mapping?.response?.(whole, ctx, carry), mapping?.stream && reduce(mapping.stream, events, ctx, carry).events]) {
+      const written = JSON.stringify(said)
+      expect(written.includes(DATA) || written.includes(NOTICE), written).toBe(true)
+      expect(written).toContain(text)
+    }
+  }
 })
 
-describe.each(pairs)('a client of $client', ({ whole, stream, carry }) => {
-  test.each([
-    ['alone', [image]],
-    ['between texts', [{ text: 'Here' }, image, { text: 'it is.' }]],
-  ])('gets it or its notice: %s', (_where, parts) => {
-    const given = answer(...parts)
-    const said = [whole(given, ctx, carry), reduce(stream, [given], ctx, carry).events].map(one => JSON.stringify(one))
-    for (const text of said) {
-      expect(text.includes(DATA) || text.includes(NOTICE), text).toBe(true)
-      for (const { text: word } of parts as { text?: string }[]) if (word) expect(text).toContain(word)
-    }
+describe('an image at an address', () => {
+  test.each(['messages', 'responses', 'generate', 'completions', 'ollama'])('is a link in the text of a %s client', client => {
+    const mapping = plan.mappings[`${client}-to-chat`]
+    const carry = mapping?.carry?.(CLIENTS[client] as Body, ctx)
+    const images = [{ type: 'image_url', image_url: { url: 'https://a.example/1.png' } }]
+    const choice = { index: 0, finish_reason: 'stop' }
+    const whole = { id: 'c1', model: 'm', choices: [{ ...choice, message: { role: 'assistant', content: null, images } }] }
+    const event = { id: 'c1', model: 'm', choices: [{ ...choice, delta: { images } }] }
+    for (const said of [mapping?.response?.(whole, ctx, carry), mapping?.stream && reduce(mapping.stream, [event], ctx, carry).events])
+      expect(JSON.stringify(said)).toContain('![image](https://a.example/1.png)')
   })
 })

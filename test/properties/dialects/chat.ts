@@ -37,6 +37,7 @@ export const chat: Table = {
               properties: {
                 content: { type: ['string', 'null'] },
                 audio: { type: 'null' },
+                images: { type: 'null' },
                 function_call: { type: 'null' },
                 annotations: { type: 'null' },
                 tool_calls: {
