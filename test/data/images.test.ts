@@ -45,6 +45,27 @@ const PROVIDERS: Readonly<Record<string, (text: string) => Answer>> = {
       events: [{ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta: said, finish_reason: 'stop' }] }],
     }
   },
+  responses: text => {
+    const message = {
+      type: 'message',
+      id: 'm1',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text, annotations: [] }],
+    }
+    const image = { type: 'image_generation_call', id: 'i1', status: 'completed', result: DATA }
+    const items = [...(text === '' ? [] : [message]), image]
+    const response = { id: 'resp_1', object: 'response', model: 'm', created_at: 1, status: 'completed', output: items }
+    return {
+      whole: response,
+      events: [
+        { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
+        ...(text === '' ? [] : [{ type: 'response.output_text.delta', output_index: 0, content_index: 0, item_id: 'm1', delta: text }]),
+        ...items.map((item, index) => ({ type: 'response.output_item.done', output_index: index, item })),
+        { type: 'response.completed', response },
+      ],
+    }
+  },
 }
 
 const pairs = Object.keys(PROVIDERS).flatMap(provider =>
