@@ -8,6 +8,7 @@ import { viewOf } from '../snapshot/view.js'
 import { mayUse } from './choose.js'
 import { type Input, readObject } from './read.js'
 import { standingView } from './standing.js'
+import { tokensIn } from './token-estimate.js'
 
 const DAY = 86_400_000
 
@@ -92,9 +93,7 @@ export async function estimate(route: Route, input: Input, exchange: Exchange): 
   const { estimate: rule } = route
   if (rule === undefined) throw unsupportedModel(input.model)
   input.settle?.()
-  // The tokenizer's tables are large; a gateway that never estimates never loads them.
-  const tokenizer = await import('gpt-tokenizer')
   const text = rule.text(input.body)
-  const tokens = tokenizer.encode(typeof text === 'string' ? text : JSON.stringify(text ?? ''), { allowedSpecial: 'all' }).length
+  const tokens = await tokensIn(typeof text === 'string' ? text : JSON.stringify(text ?? ''))
   exchange.send(200, { 'content-type': 'application/json', 'x-sluice-estimated': 'true' }, JSON.stringify(rule.answer(tokens, input.body)))
 }

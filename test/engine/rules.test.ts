@@ -303,7 +303,7 @@ describe('imports', () => {
       re2js: ['engine/wire/patterns.ts'],
       'ipaddr.js': ['engine/upstream/fetch-media.ts'],
       jose: ['engine/control/tokens.ts'],
-      'gpt-tokenizer': ['engine/stages/answer.ts'],
+      'gpt-tokenizer': ['engine/stages/token-estimate.ts'],
       // The types of the operator's file, which are made of its spec.
       [SPEC_TYPES]: ['engine/snapshot/config.ts'],
     }
