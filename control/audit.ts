@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Store } from './store/store.js'
 import type { AuditTable, Tables } from './store/tables.js'
+import { turn } from './turns.js'
 
 /** Who makes a request, and through which interface. */
 export interface Actor {
@@ -104,6 +105,7 @@ export async function verifyAudit({ db }: Store): Promise<{ entries: number; bro
   for (;;) {
     const rows = await db.selectFrom('audit').selectAll().where('seq', '>', entries).orderBy('seq').limit(1000).execute()
     if (rows.length === 0) return { entries, broken: null }
+    await turn()
     for (const row of rows) {
       if (row.seq !== entries + 1 || row.previous_hash !== previous || row.hash !== hashOf(row)) return { entries, broken: entries + 1 }
       entries = row.seq

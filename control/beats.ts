@@ -5,8 +5,8 @@ import type { ChildProcess } from 'node:child_process'
 
 /** Milliseconds between two beats. */
 const EVERY = 1_000
-/** Beats that may be missing: far more than a busy machine or a slow disk makes a process miss. */
-const MISSING = 30
+/** Beats that may be missing: far more than a busy machine, a slow disk or a question about a large store makes a process miss. */
+const MISSING = 60
 
 /** A child's message to its parent. */
 export interface Beat {

@@ -1,4 +1,7 @@
-// Lets only so many tasks run at once; the others wait for their turn, in order.
+// Turns of the event loop, and of tasks: only so many run at once, and the others wait, in order.
+
+/** Lets other events come first: a chain of promises alone, such as those of SQLite, lets none. */
+export const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 export class Turns {
   private running = 0
@@ -11,7 +14,7 @@ export class Turns {
     if (this.running >= this.most) await new Promise<void>(resolve => this.waiting.push(resolve))
     else this.running++
     try {
-      await new Promise(resolve => setImmediate(resolve))
+      await turn()
       await task()
     } finally {
       const next = this.waiting.shift()

@@ -1,7 +1,9 @@
 // Reads the spending of budgets: the accounts of current windows, and whether they agree with the rows.
 
+import type { Kysely } from 'kysely'
 import type { Spent } from '../../engine/snapshot/model.js'
 import type { Store } from '../store/store.js'
+import type { Tables } from '../store/tables.js'
 
 export interface AccountView {
   /** `key:demo/day`, and the beginning of its window. */
@@ -45,7 +47,7 @@ export async function spentOf({ db }: Store, accounts: readonly string[]): Promi
 }
 
 /** The difference between accounts and their rows, if there is one, for windows from a time on. */
-export async function verifyAccounts({ db }: Store, from: number): Promise<Record<string, { spent?: number; out?: number }>> {
+export async function verifyAccounts(db: Kysely<Tables>, from: number): Promise<Record<string, { spent?: number; out?: number }>> {
   const sums = new Map<string, number>()
   const charges = await db
     .selectFrom('ledger')

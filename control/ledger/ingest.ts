@@ -9,6 +9,7 @@ import { LEDGER } from '../store/columns.js'
 import { type Keeper, StoreUnreachable } from '../store/keeper.js'
 import { isOfValue } from '../store/refused.js'
 import type { LedgerTable } from '../store/tables.js'
+import { turn } from '../turns.js'
 import type { Pricing } from './price.js'
 import type { ExchangeRecord } from './record.js'
 import { type Entry, rowsOf } from './rows.js'
@@ -289,6 +290,7 @@ export class Ingest {
       for (;;) {
         const rows = await store.db.selectFrom('open').select(['id', 'row']).where(column, '=', value).limit(MOST_AT_ONCE).execute()
         if (rows.length === 0) return
+        await turn()
         const entries = rows.map((open): Entry => {
           const { spending, ...row } = JSON.parse(open.row) as LedgerTable & Pick<Entry, 'spending'>
           // An earlier version may have written it, with fewer columns.

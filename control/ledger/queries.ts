@@ -1,12 +1,13 @@
 // Queries of the ledger: sums, rows, exports, and the verification of its sums.
 
-import { type RawBuilder, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Bound } from '../audit.js'
 import { verifyAccounts } from '../budgets/accounts.js'
 import { DAY, ENDED, FLAG_ESTIMATED, FLAG_HEDGED, FLAG_MIRROR, FLAG_STREAM, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
 import { idAt } from '../store/periods.js'
 import type { Store } from '../store/store.js'
-import type { LedgerTable, Sums } from '../store/tables.js'
+import type { LedgerTable, Sums, Tables } from '../store/tables.js'
+import { turn } from '../turns.js'
 import { sumsOf } from './rows.js'
 
 /** The names that usage may be grouped by. */
@@ -309,6 +310,7 @@ export async function* exportRows(store: Store, range: Range): AsyncGenerator<Ex
       .limit(CHUNK)
       .execute()
     if (rows.length === 0) return
+    await turn()
     yield shown(store, rows)
     isFirst = false
     after = (rows.at(-1) as LedgerTable).id
@@ -340,8 +342,12 @@ export interface Verified {
 }
 
 /** Adds up the kept rows and compares. Rollups of days whose rows have been deleted are left out. */
-export async function verifyLedger(store: Store): Promise<Verified> {
-  const oldest = await store.db
+export function verifyLedger(store: Store): Promise<Verified> {
+  return store.reading(compared)
+}
+
+async function compared(db: Kysely<Tables>): Promise<Verified> {
+  const oldest = await db
     .selectFrom('ledger')
     .select(expression => expression.fn.min('at').as('at'))
     .executeTakeFirst()
@@ -350,8 +356,9 @@ export async function verifyLedger(store: Store): Promise<Verified> {
   let rows = 0
   let after = idAt(from)
   for (;;) {
-    const page = await store.db.selectFrom('ledger').selectAll().where('id', '>', after).orderBy('id').limit(CHUNK).execute()
+    const page = await db.selectFrom('ledger').selectAll().where('id', '>', after).orderBy('id').limit(CHUNK).execute()
     if (page.length === 0) break
+    await turn()
     rows += page.length
     after = (page.at(-1) as LedgerTable).id
     for (const list of sumsOf(page, 0).day_model) {
@@ -360,14 +367,15 @@ export async function verifyLedger(store: Store): Promise<Verified> {
   }
   const differences: Verified['differences'] = {}
   for (const { table, unit, time } of SOURCES) {
+    await turn()
     const { rows: found } = await sql<Record<string, number>>`
       select ${sql.join(SUMS.map(name => sql`coalesce(sum(${sql.ref(name)}), 0) as ${sql.ref(name)}`))} from ${sql.table(table)}
-      where ${sql.ref(time)} >= ${from / unit}`.execute(store.db)
+      where ${sql.ref(time)} >= ${from / unit}`.execute(db)
     const different = SUMS.map((name, index) => [name, (found[0]?.[name] ?? 0) - (sums[index] as number)] as const).filter(
       ([, by]) => by !== 0,
     )
     if (different.length > 0) differences[table] = Object.fromEntries(different)
   }
-  Object.assign(differences, await verifyAccounts(store, oldest?.at ? from : 0))
+  Object.assign(differences, await verifyAccounts(db, oldest?.at ? from : 0))
   return { rows, differences }
 }

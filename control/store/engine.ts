@@ -17,6 +17,8 @@ export interface Rows {
 export interface Engine {
   kind: 'sqlite' | 'postgres'
   db: Kysely<Tables>
+  /** Runs queries that all see the store as it was at the first of them, while others write. */
+  reading<Result>(run: (db: Kysely<Tables>) => Promise<Result>): Promise<Result>
   /** A table function whose column `value` has the elements of a JSON list. */
   elementsOf(json: string): RawBuilder<unknown>
   /**

@@ -92,9 +92,11 @@ class Pool implements PostgresPool {
 /** Connects on the first query, which reports an unreachable server. */
 export function openPostgres(url: string): Engine {
   const pool = new Pool(url)
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   return {
     kind: 'postgres',
-    db: new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }),
+    db,
+    reading: run => db.transaction().setIsolationLevel('repeatable read').execute(run),
     elementsOf: (json): RawBuilder<unknown> => sql`json_array_elements(${json}::json)`,
     // A list for each column takes the server a third of the time of rows as JSON.
     writeRows: async (trx, { table, columns, conflict, lists }) => {

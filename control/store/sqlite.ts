@@ -44,9 +44,9 @@ class Statement implements SqliteStatement {
 }
 
 class Database implements SqliteDatabase {
-  private readonly statements = new Map<string, Statement>()
+  protected readonly statements = new Map<string, Statement>()
 
-  constructor(private readonly database: InstanceType<typeof DatabaseSync>) {}
+  constructor(protected readonly database: InstanceType<typeof DatabaseSync>) {}
 
   prepare(text: string): Statement {
     const known = this.statements.get(text)
@@ -61,6 +61,14 @@ class Database implements SqliteDatabase {
     this.statements.clear()
     // SQLite does that when it closes the file, but statements that are not yet collected keep it open until later.
     this.database.exec('pragma wal_checkpoint(truncate)')
+    this.database.close()
+  }
+}
+
+/** A connection that only reads. */
+class Reader extends Database {
+  override close(): void {
+    this.statements.clear()
     this.database.close()
   }
 }
@@ -106,6 +114,16 @@ export function openSqlite(path: string): Engine {
   return {
     kind: 'sqlite',
     db: new Kysely<Tables>({ dialect: new Dialect({ database: prepared }) }),
+    // A connection of its own: a transaction of the other would make all that write wait.
+    reading: async run => {
+      const database = new Reader(new DatabaseSync(path, { timeout: BUSY, readOnly: true }))
+      const db = new Kysely<Tables>({ dialect: new Dialect({ database }) })
+      try {
+        return await db.transaction().execute(run)
+      } finally {
+        await db.destroy()
+      }
+    },
     // Half the cost of a JSON list. The transaction owns the only connection, so a statement beside Kysely is part of it.
     writeRows: async (_trx, { table, columns, conflict, lists }) => {
       const names = Object.keys(columns)

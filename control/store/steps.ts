@@ -1,5 +1,7 @@
 // Deletes many rows in small steps, so that nothing waits long: SQLite does nothing else meanwhile.
 
+import { turn } from '../turns.js'
+
 /** Rows deleted in one step, which takes some milliseconds. */
 export const STEP = 2_000
 
@@ -9,7 +11,6 @@ export async function inSteps(step: () => Promise<number>): Promise<number> {
     const count = await step()
     total += count
     if (count < STEP) return total
-    // The promises of SQLite let nothing else run.
-    await new Promise(done => setImmediate(done))
+    await turn()
   }
 }

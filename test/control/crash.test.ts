@@ -163,7 +163,7 @@ describe('the control process ends', () => {
   })
 })
 
-// Half a minute passes before a process counts as stuck: both wait at once.
+// A minute passes before a process counts as stuck: both wait at once.
 describe.concurrent('a stuck process', () => {
   test.each(['control/main.js', '--worker'])('is replaced: %s', async command => {
     const gateway = await stage.start({ workers: 2 })
@@ -181,6 +181,20 @@ describe.concurrent('a stuck process', () => {
     expect(await gateway.stop()).toBe(0)
   })
 })
+
+/** Verifies again and again while exchanges are written; the page that is read must not be older than the sums. */
+async function verifiesUnderLoad(gateway: Instance): Promise<void> {
+  const running = load(gateway, FILE_KEY)
+  await until(
+    async () => running.answered.size,
+    size => size > 100,
+  )
+  for (let round = 0; round < 15; round++) expect((await verified(gateway)).differences).toEqual({})
+  await running.stop()
+  await gateway.stop()
+}
+
+test('the ledger can be verified while it is written', async () => verifiesUnderLoad(await stage.start()))
 
 test('a clean stop loses no record', async () => {
   const gateway = await stage.start()
@@ -232,6 +246,9 @@ onPostgres('while Postgres is unreachable', postgres => {
     expect((await ask(gateway.url, other.secret)).status).toBe(200)
     expect(await gateway.stop()).toBe(0)
   })
+
+  test('the ledger can be verified while it is written', async () =>
+    verifiesUnderLoad(await stage.start({ store: { at: await postgres().database() } })))
 
   test('after a failover to a server that may only be read, known keys stay valid, and no record is lost', async () => {
     const at = await postgres().database()
