@@ -54,7 +54,7 @@ export function printFieldChecks(
     }
     module.export(kind, kind === 'dropped' ? ['input', 'ctx', 'sent'] : ['input', 'ctx'], body => {
       if (kind === 'dropped') body.add(js`const found = []`)
-      const isKnown = (path: string): boolean => path in fields[kind]
+      const isKnown = (path: string): boolean => Object.hasOwn(fields[kind], path)
       for (const [index, [path, rule]] of (kind === 'dropped' ? holdersFirst(entries) : entries).entries()) {
         const holders = kind === 'dropped' ? holdersOf(path).filter(isKnown) : []
         const into = holders.length > 0 ? blockIf(body, joined(holders.map(isNotFound), ' && ')) : body
