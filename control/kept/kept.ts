@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { KeptAnswer } from '../../engine/snapshot/model.js'
 import type { Store } from '../store/store.js'
 import type { KeptTable } from '../store/tables.js'
+import { turn } from '../turns.js'
 import type { Seal } from './seal.js'
 
 export interface KeptOptions {
@@ -242,7 +243,7 @@ export async function shrink({ db }: Store, size: number): Promise<number> {
     removed += gone.length
     await removeAll(db, gone)
     // Requests for keys and money must not wait for all of it.
-    await new Promise(done => setImmediate(done))
+    await turn()
   }
   return removed
 }
