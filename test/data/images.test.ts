@@ -1,25 +1,20 @@
 // An image that a model makes unasked reaches each client: as an image where its dialect has images in answers, else by name.
 
 import { describe, expect, test } from 'vitest'
-import type { Body, Context } from '../../engine/plan.js'
+import type { Body, Context, Json, Mapping } from '../../engine/plan.js'
 import { plan } from '../engine/plan.js'
 import { CONTEXT } from '../fixtures.js'
+import { type Client, clientOf } from '../properties/dialects/table.js'
 import { reduce } from '../properties/streams.js'
 
 const ctx: Context = { ...CONTEXT, traits: {} }
 const DATA = 'iVBORw0KGgo='
 const NOTICE = '[The model made an image (image/png), which this API cannot return.]'
 
-const turns = [{ role: 'user', content: 'Hi' }]
-const CLIENTS: Readonly<Record<string, Body>> = {
-  chat: { model: 'm', messages: turns },
-  completions: { model: 'm', prompt: 'Hi' },
-  generate: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
-  messages: { model: 'm', max_tokens: 100, messages: turns },
-  ollama: { model: 'm', messages: turns },
-  ollama_generate: { model: 'm', prompt: 'Hi' },
-  responses: { model: 'm', input: turns },
-}
+const CLIENTS: readonly string[] = ['chat', 'completions', 'generate', 'messages', 'ollama', 'ollama_generate', 'responses']
+
+/** What a mapping carries from a client's request to its answer. */
+const carryOf = (client: string, { carry }: Mapping): Json => carry?.((clientOf(client) as Client).asking as Body, ctx)
 
 interface Answer {
   whole: Body
@@ -69,17 +64,15 @@ const PROVIDERS: Readonly<Record<string, (text: string) => Answer>> = {
 }
 
 const pairs = Object.keys(PROVIDERS).flatMap(provider =>
-  Object.keys(CLIENTS)
-    .filter(client => client !== provider)
-    .map(client => [client, provider] as const),
+  CLIENTS.filter(client => client !== provider).map(client => [client, provider] as const),
 )
 
 test.each(pairs)('a %s client of a %s provider gets it, or its notice', (client, provider) => {
-  const mapping = plan.mappings[`${client}-to-${provider}`]
-  const carry = mapping?.carry?.(CLIENTS[client] as Body, ctx)
+  const mapping = plan.mappings[`${client}-to-${provider}`] as Mapping
+  const carry = carryOf(client, mapping)
   for (const text of ['', 'Here it is:']) {
     const { whole, events } = (PROVIDERS[provider] as (text: string) => Answer)(text)
-    for (const said of [mapping?.response?.(whole, ctx, carry), mapping?.stream && reduce(mapping.stream, events, ctx, carry).events]) {
+    for (const said of [mapping.response?.(whole, ctx, carry), mapping.stream && reduce(mapping.stream, events, ctx, carry).events]) {
       const written = JSON.stringify(said)
       expect(written.includes(DATA) || written.includes(NOTICE), written).toBe(true)
       expect(written).toContain(text)
@@ -89,13 +82,13 @@ test.each(pairs)('a %s client of a %s provider gets it, or its notice', (client,
 
 describe('an image at an address', () => {
   test.each(['messages', 'responses', 'generate', 'completions', 'ollama'])('is a link in the text of a %s client', client => {
-    const mapping = plan.mappings[`${client}-to-chat`]
-    const carry = mapping?.carry?.(CLIENTS[client] as Body, ctx)
+    const mapping = plan.mappings[`${client}-to-chat`] as Mapping
+    const carry = carryOf(client, mapping)
     const images = [{ type: 'image_url', image_url: { url: 'https://a.example/1.png' } }]
     const choice = { index: 0, finish_reason: 'stop' }
     const whole = { id: 'c1', model: 'm', choices: [{ ...choice, message: { role: 'assistant', content: null, images } }] }
     const event = { id: 'c1', model: 'm', choices: [{ ...choice, delta: { images } }] }
-    for (const said of [mapping?.response?.(whole, ctx, carry), mapping?.stream && reduce(mapping.stream, [event], ctx, carry).events])
+    for (const said of [mapping.response?.(whole, ctx, carry), mapping.stream && reduce(mapping.stream, [event], ctx, carry).events])
       expect(JSON.stringify(said)).toContain('![image](https://a.example/1.png)')
   })
 })
