@@ -1,8 +1,9 @@
 // Seals ids on their way to the client: replaces a provider's id by the sealed one in the bytes, and leaves everything else
-// unchanged.
+// unchanged. An id that is a number counts as its digits.
 
 import { valueAt } from '../core/members.js'
-import type { Json } from '../plan.js'
+import { asPattern } from '../core/text.js'
+import type { Json, SealedIds } from '../plan.js'
 import { endOfString } from '../wire/json/end-of-string.js'
 import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
@@ -53,18 +54,36 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
   // A short id may be an ordinary word of the answer, so it is replaced only as the value of an id member.
   const isId = (member: string | undefined): boolean => (members.size > 0 ? members.has(member ?? '') : member === 'id')
   return replacer(
-    (id, member) => (id.length >= LONG || isId(member) ? names.get(id) : undefined),
+    (id, member, isNumber) => ((id.length >= LONG && !isNumber) || isId(member) ? names.get(id) : undefined),
     sealedIds && learning(sealedIds.members),
     sealedIds?.events && sealedIds.events.length > 0 ? learning(sealedIds.events) : undefined,
+    sealedIds && numbersOf(sealedIds, members),
   )
 }
 
+/** Finds the numbers that are values of the members, in JSON text. */
+function numbersOf(sealedIds: SealedIds, members: ReadonlySet<string>): RegExp {
+  let numbers = patterns.get(sealedIds)
+  if (numbers === undefined) {
+    const names = [...members].map(name => asPattern(JSON.stringify(name))).join('|')
+    numbers = new RegExp(`(?<!\\\\)(${names})(\\s*:\\s*)(-?\\d+)(?=[\\s,}])`, 'g')
+    patterns.set(sealedIds, numbers)
+  }
+  return numbers
+}
+
+const patterns = new WeakMap<SealedIds, RegExp>()
+
 type Learn = (value: Json) => void
 
-/** Replaces the ids of a whole answer, or of events, after the ids in each were learned: there may be none to learn. */
-export function replacer(nameOf: NameOf, learnWhole: Learn | undefined, learnEvent: Learn | undefined): IdSealer {
+/**
+ * Replaces the ids of a whole answer, or of events, after the ids in each were learned: there may be none to learn. `numbers`
+ * finds those that are numbers; they are learned as texts, because a number would lose digits.
+ */
+export function replacer(nameOf: NameOf, learnWhole: Learn | undefined, learnEvent: Learn | undefined, numbers?: RegExp): IdSealer {
+  const parsed = (text: string): Json => JSON.parse(numbers ? text.replace(numbers, '$1$2"$3"') : text)
   const learned = (text: string, learn: Learn | undefined): string => {
-    learn?.(JSON.parse(text))
+    learn?.(parsed(text))
     return renamed(text, nameOf)
   }
   return {
@@ -74,7 +93,7 @@ export function replacer(nameOf: NameOf, learnWhole: Learn | undefined, learnEve
       if (learnEvent)
         parseEvents(text, data => {
           try {
-            learnEvent(JSON.parse(data))
+            learnEvent(parsed(data))
           } catch {
             // Another stage judges what is not JSON.
           }
@@ -87,12 +106,14 @@ export function replacer(nameOf: NameOf, learnWhole: Learn | undefined, learnEve
 /** Characters from which a text counts as an id wherever it appears. */
 const LONG = 12
 
-/** The new text of a string, from it and the member that it is the value of; undefined: it stays. */
-type NameOf = (id: string, member: string | undefined) => string | undefined
+/** The new text of a string, or of a member's number, from it and the member that it is the value of; undefined: it stays. */
+type NameOf = (id: string, member: string | undefined, isNumber: boolean) => string | undefined
+
+const NUMBER = /-?\d+(?=[\s,}])/y
 
 /**
- * Replaces strings of JSON text, or of events with it, in one pass: an answer may hold many ids. A provider may escape any
- * character of them. Names of members stay.
+ * Replaces strings of JSON text, or of events with it, and whole numbers of members in one pass: an answer may hold many ids.
+ * A provider may escape any character of them. Names of members stay.
  */
 export function renamed(text: string, nameOf: NameOf): string {
   let result = ''
@@ -115,8 +136,15 @@ export function renamed(text: string, nameOf: NameOf): string {
     if (text[next] === ':') {
       member = string
       value = afterSpace(text, next + 1)
+      NUMBER.lastIndex = value
+      const number = mayBeNumber(text.charCodeAt(value)) ? NUMBER.exec(text)?.[0] : undefined
+      const name = number === undefined ? undefined : nameOf(number, member, true)
+      if (name !== undefined) {
+        result += text.slice(copied, value) + JSON.stringify(name)
+        copied = NUMBER.lastIndex
+      }
     } else {
-      const name = nameOf(string, at === value ? member : undefined)
+      const name = nameOf(string, at === value ? member : undefined, false)
       if (name !== undefined) {
         result += text.slice(copied, at) + JSON.stringify(name)
         copied = end
@@ -134,6 +162,9 @@ function afterSpace(text: string, start: number): number {
 }
 
 const SPACE = 0x20
+
+/** `-` or a digit. */
+const mayBeNumber = (code: number): boolean => code === 0x2d || (code >= 0x30 && code <= 0x39)
 
 /** The text that a JSON string stands for; `end` is behind its last quote. */
 function textIn(text: string, start: number, end: number): string {

@@ -265,7 +265,10 @@ describe('an indexed set', () => {
 })
 
 describe('strings of JSON text are renamed', () => {
-  const rename = (text: string): string => renamed(text, (id, member) => (id === 'old/1' ? `new "${member ?? ''}"` : undefined))
+  const rename = (text: string): string =>
+    renamed(text, (id, member, isNumber) =>
+      id === 'old/1' ? `new "${member ?? ''}"` : isNumber && id === '7' ? `number ${member ?? ''}` : undefined,
+    )
   test.for([
     ['a value', '{"id": "old/1", "n": 1}', '{"id": "new \\"id\\"", "n": 1}'],
     ['an escaped value', '{"id":"old\\/1"}', '{"id":"new \\"id\\""}'],
@@ -273,6 +276,8 @@ describe('strings of JSON text are renamed', () => {
     ['a name stays', '{"old/1":"x","":"old/1"}', '{"old/1":"x","":"new \\"\\""}'],
     ['a text with quotes and backslashes', '{"text":"\\\\\\"old/1\\\\","id":"old/1"}', '{"text":"\\\\\\"old/1\\\\","id":"new \\"id\\""}'],
     ['a quote in a comment', ': it"s\ndata: {"id":"old/1"}\n\n', ': it"s\ndata: {"id":"new \\"id\\""}\n\n'],
+    ['a number', '{"id": 7 ,"n":7.5,"m":{"id":-7}}', '{"id": "number id" ,"n":7.5,"m":{"id":-7}}'],
+    ['an element that is a number', '{"id":[7,"id",7]}', '{"id":[7,"id",7]}'],
     ['an open string', '{"id":"old/1', '{"id":"old/1'],
     ['an invalid escape', '{"id":"old/1\\x"}', '{"id":"old/1\\x"}'],
   ] as const)('%s', ([, text, expected]) => {

@@ -2,10 +2,10 @@
 // an internal error, and the next target is tried as long as nothing has been sent.
 
 import { describe, expect, test } from 'vitest'
-import { startGateway } from '../harness.js'
+import { KEY, startGateway } from '../harness.js'
 import { type Dialect, dialects, lastEvent, type Pair } from './dialects.js'
 import { ask, closing, ONLY_RESPONSES, requestLines, setUp, setUpPair } from './fake-upstreams.js'
-import { json, startUpstream, stream } from './upstream.js'
+import { json, type Script, startUpstream, stream } from './upstream.js'
 
 /** Every pair that is translated, by a provider that prefers its dialect. */
 const ALL: [string, Pair][] = Object.values(dialects).flatMap(client =>
@@ -126,6 +126,34 @@ describe.concurrent.each(ALL)('%s', (_name, pair) => {
     const text = await response.text()
     expect({ status: response.status, text }).toEqual({ status: 200, text: expect.stringContaining('"Hi"') })
     expect((await requestLines(gateway))[0]).toMatchObject({ usage: { input: 3, output: 2 } })
+  })
+})
+
+describe.concurrent.each([
+  { provider: 'openai', path: '/v1/videos', at: '/v1/videos', answerOf: (id: string) => `{"id": ${id} ,"status":"queued","progress":7}` },
+  {
+    provider: 'kling',
+    path: '/kling/v1/videos/text2video',
+    at: '/v1/videos/text2video',
+    answerOf: (id: string) => `{"code":0,"data":{"task_status":"submitted","created_at":7,"task_id":${id}}}`,
+  },
+])('a task of $provider', ({ provider, path, at, answerOf }) => {
+  test.each(['7', '12345678901234567890'])('whose id is the number %s is sealed, and can be asked for', async id => {
+    const script: Script = socket => json(socket, 200, answerOf(id))
+    const upstream = closing(await startUpstream(script))
+    const gateway = closing(
+      await startGateway({
+        upstreams: { one: { provider, base: upstream.url, secret: provider === 'kling' ? 'access:secret' : 'x' } },
+        models: { m: { targets: [{ upstream: 'one' }] } },
+      }),
+    )
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ model: 'm', model_name: 'm', prompt: 'A cat.' })
+    const made = await (await fetch(gateway.url + path, { method: 'POST', headers, body })).text()
+    const sealed = /"(?:task_)?id": ?"([^"]+)"/.exec(made)?.[1]
+    expect(made).toBe(answerOf(JSON.stringify(sealed)))
+    expect(await (await fetch(`${gateway.url}${path}/${sealed}`, { headers })).text()).toBe(made)
+    expect(upstream.requests.at(-1)?.line).toBe(`GET ${at}/${id} HTTP/1.1`)
   })
 })
 
