@@ -15,7 +15,10 @@ export class Balance {
   private latencies = new Named<Latency>()
   private stickies = new Named<Sticky>()
 
-  /** Links a configuration. Forgets the state that it does not ask for, unless `build` throws. */
+  /**
+   * Links a configuration. Forgets the state that it does not ask for, unless `build` throws. What a pattern finds later is
+   * no part of that: the last of it stays.
+   */
   link<Result>(build: () => Result): Result {
     const kinds = [this.healths, this.concurrencies, this.retryBudgets, this.latencies, this.stickies]
     for (const kind of kinds) kind.begin()
@@ -68,15 +71,21 @@ export class Balance {
   }
 }
 
+/** Remembered states of one kind whose names no configuration has. */
+const MOST_FOUND = 1_000
+
 /** State of one kind by name. */
 class Named<Thing> {
   private known = new Map<string, Thing>()
+  /** What was asked for between configurations; the least recently used goes first. */
+  private found = new Map<string, Thing>()
   private linked: Map<string, Thing> | undefined
 
   begin(): void {
     this.linked = new Map()
   }
 
+  /** Those of the configuration: clients choose the names of others. */
   all(): Iterable<[string, Thing]> {
     return this.known
   }
@@ -87,8 +96,16 @@ class Named<Thing> {
   }
 
   get(name: string, make: () => Thing): Thing {
-    const thing = this.linked?.get(name) ?? this.known.get(name) ?? make()
-    this.linked?.set(name, thing)
+    const known = this.linked?.get(name) ?? this.known.get(name)
+    const thing = known ?? this.found.get(name) ?? make()
+    if (this.linked) this.linked.set(name, thing)
+    else if (known === undefined) this.remember(name, thing)
     return thing
+  }
+
+  private remember(name: string, thing: Thing): void {
+    this.found.delete(name)
+    this.found.set(name, thing)
+    if (this.found.size > MOST_FOUND) this.found.delete(this.found.keys().next().value as string)
   }
 }

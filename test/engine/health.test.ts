@@ -109,6 +109,19 @@ describe.concurrent('a target is ejected', () => {
     await statuses(stage.gateway, 2)
     expect(stage.counts()).toEqual({ a: 3, b: 5 })
   })
+
+  test('still after a reload, if a pattern found its model', async () => {
+    const upstream = { health: { base_ejection_time: '1m' } }
+    const targets = [{ upstream: 'a' }, { upstream: 'b', priority: 2 }]
+    const stage = await routed({ a: { script: failing, upstream }, b: { script: good } }, {}, { models: { 'p-*': { targets } } })
+    await statuses(stage.gateway, 3, { model: 'p-1' })
+    await stage.gateway.rewrite({ max_output: 4096 })
+    await statuses(stage.gateway, 2, { model: 'p-1' })
+    expect(stage.counts()).toEqual({ a: 3, b: 5 })
+    // Each name of the pattern is a target of its own.
+    await statuses(stage.gateway, 1, { model: 'p-2' })
+    expect(stage.counts()).toEqual({ a: 4, b: 6 })
+  })
 })
 
 describe('the state of a target', () => {

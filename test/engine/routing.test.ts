@@ -200,7 +200,8 @@ describe.concurrent('choose', () => {
     const slow =
       (script: Script): Script =>
       (socket, request) =>
-        void setTimeout(() => script(socket, request), 1_000)
+        // Far longer than the other one takes on a busy machine.
+        void setTimeout(() => script(socket, request), 3_000)
     const { gateway, counts } = await routed({ a: { script: slow(both) }, b: { script: both } }, { choose: 'latency' })
     for (let count = 0; count < 12; count++) await status(gateway)
     // Both are tried once; then the slow one has to be forgotten first.
