@@ -21,7 +21,8 @@ export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): IdSea
     const [kind = ''] = /^[a-z]{1,16}[_-]/.exec(id) ?? []
     names.set(id, `${kind}${exchange.id.slice(-24)}${names.size === 0 ? '' : `_${names.size}`}`)
   }
-  const learnAll = (value: Json): void => {
+  const learnAll = (text: string): void => {
+    const value: Json = JSON.parse(text)
     for (const path of answers) for (const id of textsAt(value, path)) learn(id)
     for (const path of items)
       for (const item of valuesAt(value, path))

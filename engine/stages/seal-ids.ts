@@ -2,8 +2,8 @@
 // unchanged. An id that is a number counts as its digits.
 
 import { valueAt } from '../core/members.js'
-import { asPattern } from '../core/text.js'
-import type { Json, SealedIds } from '../plan.js'
+import type { Json } from '../plan.js'
+import { keepDigits, releaseDigits } from '../wire/json/digits.js'
 import { endOfString } from '../wire/json/end-of-string.js'
 import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
@@ -34,21 +34,19 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
   }
   const learning =
     (paths: readonly (readonly string[])[]) =>
-    (value: Json): void => {
-      for (const path of paths) {
-        for (const id of textsAt(value, path)) {
-          if (names.has(id)) continue
-          const sealed = snapshot.sealer.seal(
-            {
-              upstream: binding.target.upstream,
-              model: task?.model ?? binding.target.model,
-              requested: task?.requested ?? exchange.log.model ?? '',
-              id,
-            },
-            caller,
-          )
-          names.set(id, `${sealedIds?.prefix ?? ''}${sealed}`)
-        }
+    (text: string): void => {
+      for (const id of idsIn(text, paths)) {
+        if (names.has(id)) continue
+        const sealed = snapshot.sealer.seal(
+          {
+            upstream: binding.target.upstream,
+            model: task?.model ?? binding.target.model,
+            requested: task?.requested ?? exchange.log.model ?? '',
+            id,
+          },
+          caller,
+        )
+        names.set(id, `${sealedIds?.prefix ?? ''}${sealed}`)
       }
     }
   // A short id may be an ordinary word of the answer, so it is replaced only as the value of an id member.
@@ -57,33 +55,34 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
     (id, member, isNumber) => ((id.length >= LONG && !isNumber) || isId(member) ? names.get(id) : undefined),
     sealedIds && learning(sealedIds.members),
     sealedIds?.events && sealedIds.events.length > 0 ? learning(sealedIds.events) : undefined,
-    sealedIds && numbersOf(sealedIds, members),
   )
 }
 
-/** Finds the numbers that are values of the members, in JSON text. */
-function numbersOf(sealedIds: SealedIds, members: ReadonlySet<string>): RegExp {
-  let numbers = patterns.get(sealedIds)
-  if (numbers === undefined) {
-    const names = [...members].map(name => asPattern(JSON.stringify(name))).join('|')
-    numbers = new RegExp(`(?<!\\\\)(${names})(\\s*:\\s*)(-?\\d+)(?=[\\s,}])`, 'g')
-    patterns.set(sealedIds, numbers)
-  }
-  return numbers
+/** The ids at some paths of JSON text. */
+function idsIn(text: string, paths: readonly (readonly string[])[]): string[] {
+  const found = valuesIn(text, paths)
+  if (!found.some(isNumber)) return found.filter(isText)
+  // Read again, because JavaScript changes the digits of a long one.
+  return valuesIn(keepDigits(text), paths)
+    .filter(id => isNumber(id) || isText(id))
+    .map(id => releaseDigits(String(id)))
 }
 
-const patterns = new WeakMap<SealedIds, RegExp>()
+function valuesIn(text: string, paths: readonly (readonly string[])[]): unknown[] {
+  const value: Json = JSON.parse(text)
+  return paths.flatMap(path => valuesAt(value, path))
+}
 
-type Learn = (value: Json) => void
+const isNumber = (value: unknown): value is number => typeof value === 'number'
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
-/**
- * Replaces the ids of a whole answer, or of events, after the ids in each were learned: there may be none to learn. `numbers`
- * finds those that are numbers; they are learned as texts, because a number would lose digits.
- */
-export function replacer(nameOf: NameOf, learnWhole: Learn | undefined, learnEvent: Learn | undefined, numbers?: RegExp): IdSealer {
-  const parsed = (text: string): Json => JSON.parse(numbers ? text.replace(numbers, '$1$2"$3"') : text)
+/** Learns the ids in JSON text; throws if it is none. */
+type Learn = (text: string) => void
+
+/** Replaces the ids of a whole answer, or of events, after the ids in each were learned: there may be none to learn. */
+export function replacer(nameOf: NameOf, learnWhole: Learn | undefined, learnEvent: Learn | undefined): IdSealer {
   const learned = (text: string, learn: Learn | undefined): string => {
-    learn?.(parsed(text))
+    learn?.(text)
     return renamed(text, nameOf)
   }
   return {
@@ -93,7 +92,7 @@ export function replacer(nameOf: NameOf, learnWhole: Learn | undefined, learnEve
       if (learnEvent)
         parseEvents(text, data => {
           try {
-            learnEvent(parsed(data))
+            learnEvent(data)
           } catch {
             // Another stage judges what is not JSON.
           }
@@ -118,6 +117,11 @@ const NUMBER = /-?\d+(?=[\s,}])/y
 export function renamed(text: string, nameOf: NameOf): string {
   let result = ''
   let copied = 0
+  const replace = (start: number, end: number, name: string | undefined): void => {
+    if (name === undefined) return
+    result += text.slice(copied, start) + JSON.stringify(name)
+    copied = end
+  }
   let member: string | undefined
   /** Where the value of the member begins. */
   let value = -1
@@ -137,19 +141,9 @@ export function renamed(text: string, nameOf: NameOf): string {
       member = string
       value = afterSpace(text, next + 1)
       NUMBER.lastIndex = value
-      const number = mayBeNumber(text.charCodeAt(value)) ? NUMBER.exec(text)?.[0] : undefined
-      const name = number === undefined ? undefined : nameOf(number, member, true)
-      if (name !== undefined) {
-        result += text.slice(copied, value) + JSON.stringify(name)
-        copied = NUMBER.lastIndex
-      }
-    } else {
-      const name = nameOf(string, at === value ? member : undefined, false)
-      if (name !== undefined) {
-        result += text.slice(copied, at) + JSON.stringify(name)
-        copied = end
-      }
-    }
+      const number = NUMBER.exec(text)?.[0]
+      if (number !== undefined) replace(value, value + number.length, nameOf(number, member, true))
+    } else replace(at, end, nameOf(string, at === value ? member : undefined, false))
     at = text.indexOf('"', end)
   }
   return copied === 0 ? text : result + text.slice(copied)
@@ -162,9 +156,6 @@ function afterSpace(text: string, start: number): number {
 }
 
 const SPACE = 0x20
-
-/** `-` or a digit. */
-const mayBeNumber = (code: number): boolean => code === 0x2d || (code >= 0x30 && code <= 0x39)
 
 /** The text that a JSON string stands for; `end` is behind its last quote. */
 function textIn(text: string, start: number, end: number): string {
@@ -179,7 +170,7 @@ function textIn(text: string, start: number, end: number): string {
 
 /** The texts at a path. */
 export function textsAt(value: Json, path: readonly string[]): string[] {
-  return valuesAt(value, path).filter((item): item is string => typeof item === 'string' && item !== '')
+  return valuesAt(value, path).filter(isText)
 }
 
 /** The values at a path, where `[]` stands for each element of a list. */

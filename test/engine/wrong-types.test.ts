@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { KEY, startGateway } from '../harness.js'
 import { type Dialect, dialects, lastEvent, type Pair } from './dialects.js'
 import { ask, closing, ONLY_RESPONSES, requestLines, setUp, setUpPair } from './fake-upstreams.js'
-import { json, type Script, startUpstream, stream } from './upstream.js'
+import { json, startUpstream, stream } from './upstream.js'
 
 /** Every pair that is translated, by a provider that prefers its dialect. */
 const ALL: [string, Pair][] = Object.values(dialects).flatMap(client =>
@@ -139,11 +139,11 @@ describe.concurrent.each([
   },
 ])('a task of $provider', ({ provider, path, at, answerOf }) => {
   test.each(['7', '12345678901234567890'])('whose id is the number %s is sealed, and can be asked for', async id => {
-    const script: Script = socket => json(socket, 200, answerOf(id))
-    const upstream = closing(await startUpstream(script))
+    const upstream = closing(await startUpstream(socket => json(socket, 200, answerOf(id))))
+    // A secret of two parts, as Kling has them.
     const gateway = closing(
       await startGateway({
-        upstreams: { one: { provider, base: upstream.url, secret: provider === 'kling' ? 'access:secret' : 'x' } },
+        upstreams: { one: { provider, base: upstream.url, secret: 'access:secret' } },
         models: { m: { targets: [{ upstream: 'one' }] } },
       }),
     )
