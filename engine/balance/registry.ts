@@ -2,6 +2,7 @@
 // ejected, and a slot returns to the counter that it was taken from.
 
 import { now } from '../core/deadlines.js'
+import { setLatest } from '../core/latest.js'
 import { Concurrency, type ConcurrencyConfig } from './concurrency.js'
 import { Health, type HealthConfig } from './health.js'
 import { Latency } from './latency.js'
@@ -99,13 +100,7 @@ class Named<Thing> {
     const known = this.linked?.get(name) ?? this.known.get(name)
     const thing = known ?? this.found.get(name) ?? make()
     if (this.linked) this.linked.set(name, thing)
-    else if (known === undefined) this.remember(name, thing)
+    else if (known === undefined) setLatest(this.found, name, thing, MOST_FOUND)
     return thing
-  }
-
-  private remember(name: string, thing: Thing): void {
-    this.found.delete(name)
-    this.found.set(name, thing)
-    if (this.found.size > MOST_FOUND) this.found.delete(this.found.keys().next().value as string)
   }
 }

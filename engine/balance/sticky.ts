@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { now } from '../core/deadlines.js'
+import { setLatest } from '../core/latest.js'
 
 /** Sessions remembered for each model. */
 export const MOST = 20_000
@@ -29,11 +30,7 @@ export class Sticky {
   }
 
   set(text: string, target: string): void {
-    const key = keyOf(text)
-    // A Map keeps insertion order, so re-inserting makes the first entry the least recently used.
-    this.sessions.delete(key)
-    this.sessions.set(key, { target, until: now() + this.lasts })
-    if (this.sessions.size > this.most) this.sessions.delete(this.sessions.keys().next().value as string)
+    setLatest(this.sessions, keyOf(text), { target, until: now() + this.lasts }, this.most)
   }
 
   get size(): number {

@@ -1,5 +1,6 @@
 // Models by other names: aliases, and patterns, whose `*` stands for the upstream's name.
 
+import { setLatest } from '../core/latest.js'
 import type { ModelConfig } from './config.js'
 import { type Linking, linkModel } from './link.js'
 import type { Model } from './model.js'
@@ -55,9 +56,7 @@ export function linkNames(configs: Readonly<Record<string, ModelConfig>>, linkin
       if (alias !== undefined) return alias
       const known = others.get(name)
       if (known !== undefined) {
-        // A Map keeps insertion order, so the first entry is the least recently used.
-        others.delete(name)
-        others.set(name, known)
+        setLatest(others, name, known, MOST)
         return known
       }
       for (const pattern of patterns) {
@@ -65,8 +64,7 @@ export function linkNames(configs: Readonly<Record<string, ModelConfig>>, linkin
         if (one === undefined) continue
         const labels = pattern.config.targets.map(({ model = '*' }) => model)
         const model = { ...linkOf(pattern, name, one, linking, labels), pattern: pattern.name }
-        others.set(name, model)
-        if (others.size > MOST) others.delete(others.keys().next().value as string)
+        setLatest(others, name, model, MOST)
         return model
       }
       return undefined

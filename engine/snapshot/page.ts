@@ -3,6 +3,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { setLatest } from '../core/latest.js'
 import type { RoutePlan } from '../plan.js'
 import type { Copy, Model, Page } from './model.js'
 import { viewOf } from './view.js'
@@ -30,9 +31,7 @@ export function createPage({ answer, page }: RoutePlan, models: readonly Model[]
       const { parts, copies } = current
       const key = parts.length > 1 ? address : ''
       const copy = copies.get(key) ?? copyOf(parts.join(address))
-      copies.delete(key)
-      copies.set(key, copy)
-      if (copies.size > ADDRESSES) copies.delete(copies.keys().next().value as string)
+      setLatest(copies, key, copy, ADDRESSES)
       return copy
     },
   }
