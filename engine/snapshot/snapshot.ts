@@ -9,6 +9,7 @@ import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Sharing } from '../limits/shared.js'
 import type { Dialect, Plan, RoutePlan } from '../plan.js'
+import { createConnector } from '../upstream/connect.js'
 import { createLinkBindings } from './bindings.js'
 import { budgetRules } from './budget-rules.js'
 import type { GatewayConfig } from './config.js'
@@ -94,6 +95,7 @@ function kindOf(route: RoutePlan, plan: Plan): Pick<Route, 'countsTokens' | 'isA
 
 function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, balance }: Counted, expressions: Expressions): Snapshot {
   const pools = new Map<string, Pool>()
+  const connect = createConnector()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
     if (pool === undefined) {
@@ -104,7 +106,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
         keepAliveTimeout: KEEP_ALIVE,
         headersTimeout: 0,
         bodyTimeout: 0,
-        connect: { timeout: 60_000 },
+        connect,
         allowH2: false,
       })
       pools.set(origin, pool)

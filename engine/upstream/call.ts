@@ -6,6 +6,7 @@ import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Call, Exchange, Receiver } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
+import { wasUsedBefore } from './connect.js'
 
 /** The request, and its address. */
 export interface UpstreamRequest {
@@ -52,6 +53,9 @@ export interface UpstreamResponse {
 /** Milliseconds that the unwanted rest of an answer may take. */
 const RELEASE = 1_000
 
+/** Milliseconds within which an upstream that closes an idle connection can cross a request: a round trip, and some work. */
+const CROSSING = 1_000
+
 const CANCELLED = new Error('the call is not needed any more')
 CANCELLED.stack = ''
 
@@ -71,19 +75,7 @@ export function call(request: UpstreamRequest, limits: Limits, exchange: Exchang
   return new Promise((resolve, reject) => {
     const upstreamCall = new UpstreamCall(request, limits, exchange, resolve, reject)
     exchange.onAbort(() => upstreamCall.clientGone())
-    const { body, method } = request
-    request.dispatcher.dispatch(
-      {
-        origin: request.origin,
-        method: method as Dispatcher.HttpMethod,
-        path: request.path,
-        headers: request.headers as string[],
-        body: (isAtHand(body) ? body : upstreamCall.upload(body)) as Buffer,
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      },
-      upstreamCall,
-    )
+    upstreamCall.send()
   })
 }
 
@@ -133,6 +125,22 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     this.idHeader = request.idHeader ?? 'x-request-id'
     exchange.log.call = this
     watch(this)
+  }
+
+  send(): void {
+    const { dispatcher, origin, method, path, headers, body } = this.request
+    dispatcher.dispatch(
+      {
+        origin,
+        method: method as Dispatcher.HttpMethod,
+        path,
+        headers: headers as string[],
+        body: (isAtHand(body) ? body : this.upload(body)) as Buffer,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      },
+      this,
+    )
   }
 
   // Deadline
@@ -229,10 +237,24 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
       this.finish(error)
       return
     }
+    if (this.crossed(error)) {
+      this.phase = 'connect'
+      this.arm(this.limits.connect)
+      this.send()
+      return
+    }
     const code = (error as { code?: string }).code ?? error.name
     this.finish(
       new GatewayError('upstream', 'The connection to the upstream failed.', { cause: `${this.request.name}: ${code} ${error.message}` }),
     )
+  }
+
+  /**
+   * Whether the upstream closed an idle connection while the request was on its way there, so that it was not read. Later,
+   * the upstream may have worked on it, and charged for that.
+   */
+  private crossed(error: Error): boolean {
+    return this.status === 0 && !this.isOver && isAtHand(this.request.body) && wasUsedBefore(error) && now() - this.connectedAt < CROSSING
   }
 
   // The response
