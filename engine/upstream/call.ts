@@ -6,7 +6,7 @@ import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Call, Exchange, Receiver } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
-import { wasUsedBefore } from './connect.js'
+import { mayHaveBeenIdle } from './connect.js'
 
 /** The request, and its address. */
 export interface UpstreamRequest {
@@ -107,6 +107,8 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   private receiver: Receiver | undefined
   /** The buffered body; undefined while the body is delivered at once. */
   private waiting: Buffer[] | undefined
+  /** Not once it was sent again, or the upstream has reacted to it. */
+  private maySendAgain: boolean
   private isOver = false
   private isPaused = false
   private failure: GatewayError | undefined
@@ -123,6 +125,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     this.total = limits.total === null ? Number.POSITIVE_INFINITY : exchange.began + limits.total
     this.due = Math.min(this.began + limits.connect, this.total)
     this.idHeader = request.idHeader ?? 'x-request-id'
+    this.maySendAgain = isAtHand(request.body)
     exchange.log.call = this
     watch(this)
   }
@@ -197,6 +200,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   }
 
   onHeaders(status: number, headers: RawHeaders, unpause: () => void): boolean {
+    this.maySendAgain = false
     if (status < 200 || this.isOver) return true
     this.phase = 'first event'
     this.headersAt = now()
@@ -238,6 +242,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
       return
     }
     if (this.crossed(error)) {
+      this.maySendAgain = false
       this.phase = 'connect'
       this.arm(this.limits.connect)
       this.send()
@@ -254,7 +259,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
    * the upstream may have worked on it, and charged for that.
    */
   private crossed(error: Error): boolean {
-    return this.status === 0 && !this.isOver && isAtHand(this.request.body) && wasUsedBefore(error) && now() - this.connectedAt < CROSSING
+    return this.maySendAgain && !this.isOver && mayHaveBeenIdle(error) && now() - this.connectedAt < CROSSING
   }
 
   // The response

@@ -1,12 +1,13 @@
-// Connections to upstreams. An error of one says whether the connection had brought bytes before: only such a connection can
-// have been idle, and upstreams close idle connections without a warning.
+// Connections to upstreams. An error of one says whether the upstream may have closed it while it was idle: upstreams do so
+// without a warning, also at the moment that a request is sent.
 
 import buildConnector from 'undici/lib/core/connect.js'
 
 const errors = new WeakSet<Error>()
+const RESET: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE'])
 
-/** Whether a connection that had brought bytes before failed with this error. */
-export function wasUsedBefore(error: Error): boolean {
+/** Whether a connection that had brought bytes before was closed or reset. What is not HTTP is another kind of failure. */
+export function mayHaveBeenIdle(error: Error): boolean {
   return errors.has(error)
 }
 
@@ -17,7 +18,8 @@ export function createConnector(): buildConnector.connector {
     connect(options, (...result) => {
       const [, socket] = result
       socket?.on('error', error => {
-        if (socket.bytesRead > 0) errors.add(error)
+        const isClosed = socket.readableEnded || RESET.has((error as { code?: unknown }).code)
+        if (isClosed && socket.bytesRead > 0) errors.add(error)
       })
       done(...result)
     })

@@ -58,8 +58,39 @@ describe.concurrent('a request on a used connection', () => {
   })
 })
 
-test.each(Object.entries(closes))('a request on a new connection that is %s is not sent again', async (_name, script) => {
+/** What is no answer of HTTP, or none that the gateway reads. */
+const wrong: Record<string, Script> = {
+  'a head of 20 KB': socket => json(socket, 200, chat.answer, `x-long: ${'a'.repeat(20_000)}\r\n`),
+  'a line that is no header': socket => json(socket, 200, chat.answer, 'bad header\r\n'),
+  'a length and chunks': socket => json(socket, 200, '0\r\n\r\n', 'transfer-encoding: chunked\r\n'),
+  'two lengths': socket => json(socket, 200, chat.answer, 'content-length: 1\r\n'),
+  'another protocol': socket => socket.write(Buffer.from([0x15, 3, 1, 0, 2, 2, 70])),
+  'a text, and is closed': socket => socket.end('ERR unknown command\r\n'),
+  'early hints, and is closed': socket => socket.end('HTTP/1.1 103 Early Hints\r\nlink: <x>\r\n\r\n'),
+  'early hints, and is reset': socket => {
+    socket.write('HTTP/1.1 103 Early Hints\r\nlink: <x>\r\n\r\n', () => socket.resetAndDestroy())
+  },
+}
+
+describe.concurrent('a request on a new connection is not sent again', () => {
+  test.each(Object.entries(closes))('if it is %s', async (_name, script) => {
+    const { gateway, counts } = await routed({ a: { script } })
+    expect(await statuses(gateway, 1)).toEqual([502])
+    expect(counts()).toEqual({ a: 1 })
+  })
+
+  test.each(Object.entries(wrong))('if it brings %s', async (_name, script) => {
+    const good: Script = socket => json(socket, 200, chat.answer)
+    const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } })
+    expect(await statuses(gateway, 1)).toEqual([200])
+    expect(counts()).toEqual({ a: 1, b: 1 })
+  })
+})
+
+test('a request is sent again once at most, whatever the next connection does', async () => {
+  // A head that ends in the middle is no answer, but it shows that the connection was used.
+  const script: Script = socket => socket.end('HTTP/1.1 200 OK\r\ncontent-ty')
   const { gateway, counts } = await routed({ a: { script } })
   expect(await statuses(gateway, 1)).toEqual([502])
-  expect(counts()).toEqual({ a: 1 })
+  expect(counts()).toEqual({ a: 2 })
 })
