@@ -197,17 +197,19 @@ export class Hold implements Held {
       if (shortage.denial === 'away' || shortage.budget.config.whenSpent === 'refuse') return shortage
       own.force(shortage.budget)
     }
-    this.entries.push(...own.entries)
+    // What is entered after the end would never be settled.
+    if (this.isOver) for (const { account, taken } of own.entries) account.settle(taken, 0)
+    else this.entries.push(...own.entries)
     return undefined
   }
 
-  /** Releases the budgets of a target that has failed. */
+  /** Releases the budgets of a target that has failed: each once, as a hedge may have entered the same ones. */
   leave(budgets: readonly Budget[]): void {
-    for (let index = this.entries.length - 1; index >= 0; index--) {
-      const entry = this.entries[index] as Entry
-      if (!budgets.includes(entry.budget)) continue
-      entry.account.settle(entry.taken, 0)
-      this.entries.splice(index, 1)
+    if (this.isOver) return
+    for (const budget of budgets) {
+      const index = this.entries.findLastIndex(entry => entry.budget === budget)
+      const [entry] = index < 0 ? [] : this.entries.splice(index, 1)
+      entry?.account.settle(entry.taken, 0)
     }
   }
 

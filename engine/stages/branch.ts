@@ -2,11 +2,14 @@
 // if it is the one that answers.
 
 import type { Exchange } from '../core/exchange.js'
+import type { Attempt } from './attempt.js'
 import { OtherExchange } from './other-exchange.js'
 
 export class Branch extends OtherExchange {
   /** It has answered, has failed or was cancelled. */
   isOver = false
+  /** The last attempt that began. */
+  attempt: Attempt | undefined
   private isGivenUp = false
   private aborts: (() => void)[] = []
   private overs: (() => void)[] = []

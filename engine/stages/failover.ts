@@ -138,7 +138,10 @@ function failedWith(thrown: unknown, { binding: { target }, exchange, hold, targ
   giveBack(targetLease, exchange)
   concurrency?.leave()
   if (!exchange.isAborted) {
-    exchange.log.price = undefined
+    // What it has used is not charged, and must not be mixed with the usage of the next target.
+    const { log } = exchange
+    log.price = undefined
+    delete log.usage
     hold?.leave(target.budgets)
   }
   const failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)

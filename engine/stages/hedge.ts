@@ -27,9 +27,20 @@ export async function hedge<Result extends { attempt: Attempt }>(
   const run = async (): Promise<Result> => {
     const branch = new Branch(exchange)
     branches.push(branch)
+    const begin = async (one: Attempt): Promise<Result> => {
+      branch.attempt = one
+      // Another was faster while this one entered its target.
+      if (branch.isOver) leave(branch)
+      try {
+        return await attempt(one)
+      } catch (error) {
+        branch.attempt = undefined
+        throw error
+      }
+    }
     let result: Result
     try {
-      result = await failover({ ...request, exchange: branch }, bindings, attempt, queue)
+      result = await failover({ ...request, exchange: branch }, bindings, begin, queue)
     } catch (error) {
       if (!branch.isOver) {
         branch.isOver = true
@@ -59,14 +70,19 @@ export async function hedge<Result extends { attempt: Attempt }>(
 
 const yes = (): true => true
 
-/** Cancels the calls of a branch, which may still cost something. */
+/** Cancels the calls of a branch. They may still cost something, but only what the faster target did is charged. */
 function giveUp(branch: Branch, log: LogEntry): void {
   const { target = '', call, attempts, failed } = branch.log
   branch.cancel()
+  leave(branch)
   log.attempts += attempts
   if (failed) log.failed = [...(log.failed ?? []), ...failed]
   log.cancelled ??= []
   log.cancelled.push({ target, ...(call && factsOf(call)) })
+}
+
+function leave({ attempt }: Branch): void {
+  attempt?.hold?.leave(attempt.binding.target.budgets)
 }
 
 /** Copies the log facts of a branch to the exchange. */

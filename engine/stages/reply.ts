@@ -26,9 +26,9 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   if (outcome.kind === 'whole') {
     const usage = mergeUsage(exchange.log.usage, readUsage(binding.to.usage, outcome.body))
     if (usage) exchange.log.usage = usage
-    const charge = snapshot.exposes?.cost ? chargeOf(exchange) : undefined
-    if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
   }
+  const charge = snapshot.exposes?.cost ? chargeOf(exchange) : undefined
+  if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
   const text = idSealer ? understood(() => withSealedIds(outcome.text, idSealer)) : outcome.text
   if (input.turn) keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
   const status = outcome.kind === 'whole' && binding.mapping === undefined ? outcome.response.status : 200

@@ -1,6 +1,7 @@
 // Budgets, from the command line and gateway.yaml to the request that is refused, and back to the ledger.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { answer, json, startUpstream, type Upstream } from '../engine/upstream.js'
 import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until, untilAnswered } from './stage.js'
 import { onPostgres } from './stores.js'
 
@@ -36,6 +37,8 @@ interface Row {
   key: string
   model: string
   charge: number | null
+  input: number | null
+  output: number | null
   ended: string
 }
 const rowsOf = async (gateway: Instance, count = 0): Promise<Row[]> =>
@@ -314,6 +317,101 @@ test('a request skips an upstream whose budget is spent', async () => {
     expect.stringMatching(/^A budget of this gateway (is spent|has too little left for this request)\./),
   ])
   await gateway.stop()
+})
+
+describe('what only one of several targets did', () => {
+  const usage = { prompt_tokens: 1000, completion_tokens: 100, total_tokens: 1100 }
+  let upstream: Upstream
+  let gateway: Instance
+  beforeAll(async () => {
+    upstream = await startUpstream((socket, { body }) => {
+      if (body.includes('"slow"')) return
+      if (body.includes('"fails"') && body.includes('bad')) json(socket, 500, { error: { message: 'No.' } })
+      else json(socket, 200, { ...answer, usage })
+    })
+    const upstreamOf = (provider: string) => ({ provider, base: upstream.url, secret: 'none', budget: '5/day' })
+    gateway = await stage.start({
+      expose: ['cost'],
+      keys: [{ name: 'file', value: FILE_KEY, budget: '5/day' }],
+      upstreams: { slow: upstreamOf('openai'), fast: upstreamOf('openai'), one: upstreamOf('openai'), parts: upstreamOf('groq') },
+      models: {
+        hedged: {
+          price: PRICE,
+          hedge: { after: '50ms' },
+          targets: [
+            { upstream: 'slow', model: 'slow' },
+            { upstream: 'fast', model: 'fast', priority: 2 },
+          ],
+        },
+        'hedged-at-one': {
+          price: PRICE,
+          hedge: { after: '50ms' },
+          targets: [
+            { upstream: 'one', model: 'slow' },
+            { upstream: 'one', model: 'fast', priority: 2 },
+          ],
+        },
+        parts: {
+          price: PRICE,
+          targets: [
+            { upstream: 'parts', model: 'fails' },
+            { upstream: 'parts', model: 'works', priority: 2 },
+          ],
+        },
+        'parts-fail': { price: PRICE, targets: [{ upstream: 'parts', model: 'fails' }] },
+      },
+    })
+  })
+  afterAll(async () => {
+    await gateway?.stop()
+    await upstream?.close()
+  })
+  const rowOf = async (model: string): Promise<Row> => {
+    const found = await until(
+      async () => (await rowsOf(gateway)).find(row => row.model === model),
+      row => row !== undefined,
+    )
+    return found as Row
+  }
+  const spentOf = async (account: string): Promise<number | undefined> => {
+    await until(
+      () => differences(gateway),
+      found => Object.keys(found).length === 0,
+    )
+    return (await accountsOf(gateway))[account]?.spent
+  }
+  const complete = (model: string, ...prompt: string[]) =>
+    fetch(`${gateway.url}/v1/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${FILE_KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, prompt, max_tokens: 10 }),
+    })
+
+  test('a hedge that was slower costs its upstream nothing', async () => {
+    expect((await ask(gateway.url, FILE_KEY, 'hedged', small)).status).toBe(200)
+    const { charge } = await rowOf('hedged')
+    expect(charge).toBeGreaterThan(0)
+    expect([await spentOf('upstream:slow/day'), await spentOf('upstream:fast/day')]).toEqual([0, charge])
+  })
+
+  test('a hedge at the same upstream is charged once', async () => {
+    expect((await ask(gateway.url, FILE_KEY, 'hedged-at-one', small)).status).toBe(200)
+    const { charge } = await rowOf('hedged-at-one')
+    expect(await spentOf('upstream:one/day')).toBe(charge)
+  })
+
+  test('the parts that a failed target answered are not charged with those of the next one', async () => {
+    const response = await complete('parts', 'a', 'b', 'bad')
+    expect([response.status, (await response.json()).usage.total_tokens]).toEqual([200, 3300])
+    const row = await rowOf('parts')
+    expect(row).toMatchObject({ input: 3000, output: 300 })
+    expect(response.headers.get('x-sluice-cost')).toBe(String((row.charge as number) / 1e9))
+  })
+
+  test('the parts that a target answered before it failed are not charged', async () => {
+    expect((await complete('parts-fail', 'a', 'b', 'bad')).status).toBe(502)
+    expect(await rowOf('parts-fail')).toMatchObject({ input: null, output: null, charge: null })
+  })
 })
 
 test('spent amounts survive kill -9 of the worker, of the control process and of both', async () => {

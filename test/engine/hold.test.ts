@@ -1,0 +1,61 @@
+// What an exchange holds of the budgets of its targets goes back, whenever the exchange ends.
+
+import { expect, test } from 'vitest'
+import type { MoneyAsked, MoneyGranted } from '../../engine/budgets/account.js'
+import { type Budget, Budgets } from '../../engine/budgets/budgets.js'
+import { Hold } from '../../engine/budgets/hold.js'
+
+const terms = { input: 10, most: 100, first: 100, partial: 'seen', price: (input: number, output: number) => input + output } as const
+
+function setUp(grant: (asked: MoneyAsked) => Promise<MoneyGranted>): { of: (scope: string) => Budget; close(): void } {
+  const budgets = new Budgets(() => 0)
+  budgets.treasury = { grant }
+  const config = { limit: 1_000, every: 'day', zone: 'UTC', whenSpent: 'refuse' } as const
+  return {
+    of: scope => budgets.of({ scope, words: scope, isTold: true }, [config], 'USD')[0] as Budget,
+    close: () => budgets.close(),
+  }
+}
+
+const granted = ({ wanted, limit }: MoneyAsked): MoneyGranted => ({ granted: wanted, before: 0, left: limit - wanted, held: 0 })
+
+test('what is entered after the exchange has ended', async () => {
+  let answer: () => void = () => undefined
+  let told: () => void = () => undefined
+  const isAsked = new Promise<void>(resolve => (told = resolve))
+  const { of, close } = setUp(async asked => {
+    if (asked.account.startsWith('upstream:'))
+      await new Promise<void>(resolve => {
+        answer = resolve
+        told()
+      })
+    return granted(asked)
+  })
+  const [key, upstream] = [of('key:k'), of('upstream:u')]
+  const hold = new Hold([key], terms, 0, () => undefined)
+  expect(await hold.begin()).toBeUndefined()
+  const entering = hold.enter([upstream])
+  await isAsked
+  hold.settle(30)
+  answer()
+  expect(await entering).toBeUndefined()
+  expect([key.at(0).reserved, key.at(0).settled]).toEqual([0, 30])
+  expect([upstream.at(0).reserved, upstream.at(0).settled]).toEqual([0, 0])
+  close()
+})
+
+test('of the same budget as often as it was entered', async () => {
+  const { of, close } = setUp(async asked => granted(asked))
+  const [key, upstream] = [of('key:k'), of('upstream:u')]
+  const hold = new Hold([key], terms, 0, () => undefined)
+  await hold.begin()
+  // Two targets of a hedge may be at one upstream.
+  await hold.enter([upstream])
+  await hold.enter([upstream])
+  expect(upstream.at(0).reserved).toBe(220)
+  hold.leave([upstream])
+  expect(upstream.at(0).reserved).toBe(110)
+  hold.settle(30)
+  expect([upstream.at(0).reserved, upstream.at(0).settled]).toEqual([0, 30])
+  close()
+})
