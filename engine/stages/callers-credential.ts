@@ -4,6 +4,7 @@
 import { GatewayError } from '../core/errors.js'
 import type { Credential } from '../plan.js'
 import { presentedKey } from '../snapshot/presented-key.js'
+import { passedOn } from '../upstream/request-header.js'
 import type { Attempt } from './attempt.js'
 
 export interface CallersCredential {
@@ -25,9 +26,9 @@ export function callersCredential({ binding, route, exchange, snapshot }: Attemp
     if (text === undefined || text === key) continue
     const own = keyLocations[name]?.header
     // A provider of the caller's dialect accepts every header that its clients use.
-    if (own !== undefined && !binding.mapping) return { header: own, value: headers[own] as string, text }
+    if (own !== undefined && !binding.mapping) return { header: own, value: passedOn(own, headers[own] as string), text }
     const { header, prefix = '' } = binding.target.provider.credential as Credential & { header: string }
-    return { header: header.toLowerCase(), value: prefix + text, text }
+    return { header: header.toLowerCase(), value: passedOn(header, prefix + text), text }
   }
   const names = beside.map(name => keyLocations[name]?.header).join(' or ')
   throw new GatewayError('authentication', `This model needs your own credential for its provider. Send the API key in ${names} then.`)

@@ -4,6 +4,7 @@ import { GatewayError } from '../core/errors.js'
 import type { Json } from '../plan.js'
 import { call, type UpstreamResponse } from '../upstream/call.js'
 import { dispatcherFor } from '../upstream/fetch-media.js'
+import { passedOn } from '../upstream/request-header.js'
 import type { Attempt } from './attempt.js'
 
 const MOST_HOPS = 3
@@ -14,7 +15,10 @@ export async function followLocation(location: Json, { binding, route, limits, e
   const unreadable = (why: string): GatewayError =>
     new GatewayError('upstream', 'The answer is at an address that cannot be fetched.', { cause: `${target.name}: ${why}` })
   const headers = ['accept', '*/*', 'user-agent', 'sluice']
-  for (const name of route.forward) if (exchange.headers[name] !== undefined) headers.push(name, exchange.headers[name])
+  for (const name of route.forward) {
+    const value = exchange.headers[name]
+    if (value !== undefined) headers.push(name, passedOn(name, value))
+  }
   const addressOf = (text: string, base?: URL): URL => {
     try {
       return new URL(text, base)

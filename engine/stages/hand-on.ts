@@ -8,6 +8,7 @@ import type { Limits } from '../plan.js'
 import type { Binding, Key, ReverseProxy, Route, Snapshot } from '../snapshot/model.js'
 import { call, type UpstreamRequest, type UpstreamResponse } from '../upstream/call.js'
 import { errorFrom } from '../upstream/refusal.js'
+import { passedOn } from '../upstream/request-header.js'
 import { signed } from '../upstream/sign.js'
 import type { Attempt } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
@@ -158,7 +159,7 @@ function headersOf(attempt: Attempt, { dropsHeader, fixed, usual }: ReverseProxy
       .map(name => name.trim()),
   )
   const headers: Record<string, string> = Object.fromEntries(usual)
-  for (const name in said) if (!dropsHeader(name) && !named.has(name)) headers[name] = said[name] as string
+  for (const name in said) if (!dropsHeader(name) && !named.has(name)) headers[name] = passedOn(name, said[name] as string)
   const length = said['content-length']
   if (length !== undefined && length !== '0' && said['transfer-encoding'] === undefined && !binding.signer)
     headers['content-length'] = length

@@ -7,6 +7,7 @@ import { holdsString } from '../core/string-search.js'
 import { isOmitted } from '../core/text.js'
 import type { Body, Context, Json, StreamFormat } from '../plan.js'
 import type { UpstreamRequest } from '../upstream/call.js'
+import { passedOn } from '../upstream/request-header.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
 import type { Attempt } from './attempt.js'
@@ -122,8 +123,9 @@ export function headersOf(attempt: Attempt): string[] {
   for (const name of route.forward) {
     const value = exchange.headers[name]
     if (value === undefined || binding.heldHeaders?.has(name)) continue
-    if (binding.headerNames.has(name)) headers[headers.indexOf(name) + 1] = value
-    else headers.push(name, value)
+    const passed = passedOn(name, value)
+    if (binding.headerNames.has(name)) headers[headers.indexOf(name) + 1] = passed
+    else headers.push(name, passed)
   }
   return headers
 }
