@@ -18,10 +18,10 @@ export function understood<Result>(look: () => Result): Result {
   }
 }
 
-/** A whole answer. Throws if it is not JSON of an answer, or reports a failure. */
+/** A whole answer that passes, or an object for `translatable`. Throws if it is no JSON of an answer, or reports a failure. */
 export function readAnswer(bytes: Buffer, binding: Binding): Json {
   return understood(() => {
-    const { vectors, verbatim, answer } = binding.to
+    const { vectors, verbatim } = binding.to
     const isTranslated = binding.mapping !== undefined
     // Mappings see numbers, whatever encoding the provider used.
     const body = parse(
@@ -29,7 +29,8 @@ export function readAnswer(bytes: Buffer, binding: Binding): Json {
       isTranslated ? verbatim?.response : undefined,
       binding,
     )
-    if (!isTranslated && answer && !answer.isOne(body)) throw new GatewayError('upstream', 'The upstream sent something that is no answer.')
+    // A mapping may say better why a body is no answer.
+    if (!isTranslated) checkIsAnswer(body, binding)
     return body
   })
 }
@@ -38,7 +39,12 @@ export function readAnswer(bytes: Buffer, binding: Binding): Json {
 export function translatable(body: Json, binding: Binding, ctx: Context, carry: Json): Json {
   const failure = failureFrom(binding.mapping?.failure?.(body, ctx, carry), binding)
   if (failure) throw failure
+  checkIsAnswer(body, binding)
   return binding.to.normaliseResponse ? binding.to.normaliseResponse(body) : body
+}
+
+function checkIsAnswer(body: Json, { to: { answer } }: Binding): void {
+  if (answer && !answer.isOne(body)) throw new GatewayError('upstream', 'The upstream sent something that is no answer.')
 }
 
 function parse(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefined, binding: Binding): Json {

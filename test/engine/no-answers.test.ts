@@ -5,7 +5,14 @@ import { describe, expect, test } from 'vitest'
 import { startGateway } from '../harness.js'
 import { dialects } from './dialects.js'
 import { ask, closing, ONLY_RESPONSES, requestLines, setUp } from './fake-upstreams.js'
-import { json, startUpstream } from './upstream.js'
+import { routed } from './routed.js'
+import { json, type Script, startUpstream } from './upstream.js'
+
+const ok =
+  (body: object): Script =>
+  socket =>
+    json(socket, 200, body)
+const sound: Script = socket => socket.write('HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\ncontent-length: 3\r\n\r\nABC')
 
 /** Bodies that nothing was said with, by the dialect whose they are. */
 const NOTHING_SAID: Readonly<Record<string, Record<string, unknown>[]>> = {
@@ -167,4 +174,37 @@ test('embeddings without a vector are a failure of the upstream', async () => {
   })
   expect({ status: response.status, body: await response.json() }).toMatchObject({ status: 200, body: { data: good.data } })
   expect((await requestLines(gateway))[0]).toMatchObject({ target: 'up1/m' })
+})
+
+/** Families without a conversation: what a client asks, and what a provider answers if it is good. */
+const OTHERS: readonly [provider: string, path: string, asked: object, answer: Script][] = [
+  ['openai', '/v1/audio/speech', { input: 'x', voice: 'a' }, sound],
+  ['openai', '/v1/embeddings', { input: 'x' }, ok({ object: 'list', data: [{ object: 'embedding', index: 0, embedding: [1] }] })],
+  ['gemini', '/v1/embeddings', { input: 'x' }, ok({ embeddings: [{ values: [1] }], embedding: { values: [1] } })],
+  ['cohere', '/v1/embeddings', { input: 'x' }, ok({ id: '1', embeddings: { float: [[1]] }, meta: {} })],
+  ['openai', '/v1/images/generations', { prompt: 'x' }, ok({ created: 1, data: [{ b64_json: 'aa' }] })],
+  ['jina', '/v1/rerank', { query: 'q', documents: ['a'] }, ok({ results: [{ index: 0, relevance_score: 0.9 }] })],
+  ['voyage', '/v1/rerank', { query: 'q', documents: ['a'] }, ok({ data: [{ index: 0, relevance_score: 0.9 }] })],
+  ['cohere', '/v1/rerank', { query: 'q', documents: ['a'] }, ok({ id: '1', results: [{ index: 0, relevance_score: 0.9 }] })],
+  ['kling', '/v1/videos', { prompt: 'x' }, ok({ code: 0, data: { task_id: 't1', task_status: 'submitted' } })],
+]
+
+describe.concurrent.each(OTHERS)('%s before %s', (provider, path, asked, answer) => {
+  const errors = [{ error: { message: 'Overloaded.', type: 'server_error', code: 500 } }, { detail: 'Overloaded.' }]
+  // What servers that put sound into JSON call it is not known, so only an `error` is none.
+  test.each(path === '/v1/audio/speech' ? errors.slice(0, 1) : errors)('an error with status 200 is a failure: %j', async error => {
+    const { gateway, counts } = await routed({
+      a: { script: ok(error), provider },
+      b: { script: answer, provider, target: { priority: 2 } },
+    })
+    const response = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...dialects.chat.headers },
+      body: JSON.stringify({ model: 'm', ...asked }),
+    })
+    expect({ status: response.status, text: await response.text(), counts: counts() }).toMatchObject({
+      status: 200,
+      counts: { a: 1, b: 1 },
+    })
+  })
 })
