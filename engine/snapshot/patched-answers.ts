@@ -8,7 +8,7 @@ import type { Dialect, Endpoint, Json, StreamFormat } from '../plan.js'
 import { type Frames, framings } from '../wire/framing.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { parseJson } from '../wire/json/parse.js'
-import { type Blocks, endOfEvent, parseEvents } from '../wire/sse.js'
+import { type Blocks, endOfEvent, isSentinel, parseEvents } from '../wire/sse.js'
 
 /** Sends requests. */
 export type Sender = Pick<Dispatcher, 'dispatch'>
@@ -172,7 +172,7 @@ class EventPatcher {
   /** The patched event. Data that is not JSON passes; another stage judges it. */
   private written(raw: string, data: string): string {
     const { format, frames } = this
-    const event = data === format.sentinel ? undefined : parsed(Buffer.from(data), this.verbatim, data)
+    const event = isSentinel(data, format.sentinel) ? undefined : parsed(Buffer.from(data), this.verbatim, data)
     const patch = event === undefined ? undefined : this.patch(event)
     if (patch === undefined) return this.isText ? raw : frames.event('', data)
     const kindOf = (one: Json): string => String((one as Record<string, Json>)[format.eventLine ?? ''] ?? '')

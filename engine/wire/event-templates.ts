@@ -5,7 +5,7 @@
 
 import { asPattern } from '../core/text.js'
 import type { Json, StreamFormat } from '../plan.js'
-import { endOfEvent, parseEvents } from './sse.js'
+import { endOfEvent, isSentinel, parseEvents } from './sse.js'
 
 /** Characters; a longer event holds more than one piece of an answer. */
 const LONGEST = 2048
@@ -136,7 +136,7 @@ function whole(event: string, sentinel: string | undefined, take: Take): 'event'
   let outcome: 'event' | 'none' | 'enough' | 'broken' = 'none'
   parseEvents(event, data => {
     let value: unknown
-    if (data !== sentinel) {
+    if (!isSentinel(data, sentinel)) {
       try {
         value = JSON.parse(data)
       } catch {

@@ -162,6 +162,11 @@ export function parseEvents(text: string, each: (data: string, event: string | u
   if (data !== undefined) each(data, event)
 }
 
+/** Whether data is the sentinel that ends a stream. Some servers write blanks behind it. */
+export function isSentinel(data: string, sentinel: string | undefined): boolean {
+  return sentinel !== undefined && data.startsWith(sentinel) && data.trimEnd() === sentinel
+}
+
 function fieldValue(text: string, colon: number, end: number): string | undefined {
   if (colon === end) return ''
   if (text.charCodeAt(colon) !== 0x3a) return undefined

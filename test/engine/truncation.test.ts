@@ -158,6 +158,18 @@ describe.concurrent('in the same dialect', () => {
     expect(await (await ask(gateway, { stream: true })).text()).toBe(odd)
   })
 
+  test.each([false, true])('a sentinel with blanks behind it ends a stream (patterns: %j)', async patterns => {
+    const spaced = chat.begin + chat.text('Hi') + chat.end.replace('[DONE]', '[DONE] \t')
+    expect(spaced).toContain('[DONE] ')
+    const { gateway } = await setUp([stream(spaced)], patterns ? { patterns: { none: { match: 'never', do: 'mask' } } } : {})
+    for (const dialect of [chat, dialects.messages]) {
+      const text = await (await ask(gateway, { dialect, stream: true })).text()
+      expect(text).toContain('Hi')
+      expect(text).toMatch(dialect.proof)
+      expect(text).not.toMatch(/"error"/)
+    }
+  })
+
   test('a first event over the limit is a failure of the upstream', async () => {
     const { gateway } = await setUp([
       socket => {

@@ -7,7 +7,7 @@ import type { Json, StreamFormat } from '../../plan.js'
 import type { Binding } from '../../snapshot/model.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
 import { framings } from '../../wire/framing.js'
-import { parseBlock } from '../../wire/sse.js'
+import { isSentinel, parseBlock } from '../../wire/sse.js'
 import type { Outcome } from '../outcome.js'
 import { failureOf, finishes } from './event-watch.js'
 import { joined } from './pieces.js'
@@ -64,7 +64,7 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
       const isFirst = !isEvent
       parseBlock(block, data => {
         isEvent = true
-        const event = data === format.sentinel ? undefined : parsed(data)
+        const event = isSentinel(data, format.sentinel) ? undefined : parsed(data)
         failure = event === NOT_JSON ? notJson(binding) : failureIn(event, data, binding)
         if (failure) return true
         const isLast = binding.mapping !== undefined && format.content !== undefined && finishes(event, data, format)

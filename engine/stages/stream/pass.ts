@@ -6,7 +6,7 @@ import type { GatewayError } from '../../core/errors.js'
 import type { LogEntry } from '../../core/exchange.js'
 import type { Json, StreamFormat } from '../../plan.js'
 import { sureEvents } from '../../wire/json/well-formed.js'
-import { endOfBytes, parseBlock } from '../../wire/sse.js'
+import { endOfBytes, isSentinel, parseBlock } from '../../wire/sse.js'
 import type { Outcome } from '../outcome.js'
 import { allMarkersOf, EventWatch } from './event-watch.js'
 import type { EventHandler, Output } from './handler.js'
@@ -38,7 +38,7 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
         kept.push(raw)
         return
       }
-      if (data === format.sentinel) {
+      if (isSentinel(data, format.sentinel)) {
         isEnd = true
         kept.push(raw)
         return
@@ -91,7 +91,7 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
 
 function noteFirstToken(block: Buffer, format: StreamFormat, exchange: { log: LogEntry; began: number }): void {
   parseBlock(block, data => {
-    if (data === format.sentinel) return false
+    if (isSentinel(data, format.sentinel)) return false
     try {
       const event: Json = JSON.parse(data)
       if (typeof event === 'object' && event !== null && format.content?.(event)) exchange.log.firstToken = now() - exchange.began

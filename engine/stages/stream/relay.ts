@@ -9,7 +9,7 @@ import { atEndOfTurn } from '../../core/write-batch.js'
 import type { Json, KeepRule, StreamFormat } from '../../plan.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
 import { framings } from '../../wire/framing.js'
-import { type Blocks, lineEndOf, parseEvents } from '../../wire/sse.js'
+import { type Blocks, isSentinel, lineEndOf, parseEvents } from '../../wire/sse.js'
 import { keeperOf } from '../kept.js'
 import type { Outcome } from '../outcome.js'
 import type { IdSealer } from '../seal-ids.js'
@@ -227,7 +227,7 @@ function wholeRest(rest: Buffer | undefined, format: StreamFormat | undefined): 
   if (rest === undefined) return undefined
   let isWhole = false
   parseEvents(rest.toString('utf8'), data => {
-    if (data === format?.sentinel) isWhole = true
+    if (isSentinel(data, format?.sentinel)) isWhole = true
     else {
       try {
         JSON.parse(data)

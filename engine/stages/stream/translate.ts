@@ -9,6 +9,7 @@ import type { Json, State, StreamFormat } from '../../plan.js'
 import { failureFrom } from '../../upstream/refusal.js'
 import { createEventTemplates } from '../../wire/event-templates.js'
 import { keepDigitsAt, mayHold } from '../../wire/json/digits.js'
+import { isSentinel } from '../../wire/sse.js'
 import type { Outcome } from '../outcome.js'
 import { EventWatch, probeOf } from './event-watch.js'
 import type { EventHandler, Output } from './handler.js'
@@ -55,7 +56,7 @@ export function translating(
       let isEnd = false
       let failure: GatewayError | undefined
       const isJson = events.read(kept(block), (value, text, isNormal) => {
-        if (text !== undefined && text === format.sentinel) {
+        if (text !== undefined && isSentinel(text, format.sentinel)) {
           isEnd = true
           return true
         }
