@@ -1,6 +1,7 @@
 // From a request to its answer: reads the body, finds the script, makes the bytes. Answers are cached, so that a repeated
 // request costs a comparison and a lookup; a benchmark repeats one all the time.
 
+import { isMultipart } from '../../engine/core/media-type.js'
 import { type Answer, answer, refusal } from './answer.js'
 import type { Dialect, Match } from './dialects.js'
 import { formOf } from './form.js'
@@ -139,7 +140,7 @@ function refused(dialect: Dialect, status: number, message: string): Answer {
 
 function parsed(dialect: Dialect, body: Buffer, type: string): unknown {
   if (dialect.body === 'none') return {}
-  if (dialect.body === 'multipart' || (dialect.body === 'either' && type.startsWith('multipart/'))) return formOf(body, type)
+  if (dialect.body === 'multipart' || (dialect.body === 'either' && isMultipart(type))) return formOf(body, type)
   try {
     const value: unknown = JSON.parse(body.toString())
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined

@@ -5,6 +5,7 @@ import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { isMultipart } from '../../engine/core/media-type.js'
 import type { Catalogue } from '../../engine/plan.js'
 import { factsFor } from '../../engine/snapshot/catalogue.js'
 import { dialects, home, type Match, match } from './dialects.js'
@@ -85,7 +86,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     })
     collect(res, body => {
       if (asked) {
-        const parts = head.type.startsWith('multipart/') ? partsOf(body, head.type) : undefined
+        const parts = isMultipart(head.type) ? partsOf(body, head.type) : undefined
         if (parts) asked.parts = parts
         else asked.body = body.toString()
       }

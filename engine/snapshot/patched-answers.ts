@@ -3,6 +3,7 @@
 
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../core/errors.js'
+import { mediaTypeOf } from '../core/media-type.js'
 import { textOf } from '../core/text.js'
 import type { Dialect, Endpoint, Json, StreamFormat } from '../plan.js'
 import { type Frames, framings } from '../wire/framing.js'
@@ -64,7 +65,7 @@ class PatchingHandler implements Dispatcher.DispatchHandler {
     const { response, event } = this.endpoint
     const { stream, response: kind } = this.dialect
     if (status >= 200 && status < 300 && headerOf(headers, 'content-encoding') === undefined) {
-      const type = (headerOf(headers, 'content-type') ?? JSON_TYPE).split(';')[0]?.trim().toLowerCase() ?? ''
+      const type = mediaTypeOf(headerOf(headers, 'content-type') ?? JSON_TYPE)
       const isStream = stream !== undefined && (framings[stream.framing].isStream(type) || (kind === 'json' && type !== JSON_TYPE))
       if (isStream) {
         if (event) this.events = new EventPatcher(stream, event, this.dialect.verbatim?.event)

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
+import { mediaTypeOf } from '../core/media-type.js'
 import type { Body, Dialect, Json, TextPaths } from '../plan.js'
 import type { Moment } from '../snapshot/config.js'
 import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, LinkedScope, Route, Snapshot } from '../snapshot/model.js'
@@ -234,7 +235,7 @@ export class GuardedAnswers implements AnswerGuard {
     const name = route.framing ?? dialect.stream?.framing
     const { texts } = dialect
     const framing = name === undefined ? undefined : framings[name]
-    const media = (type.split(';')[0] as string).trim().toLowerCase()
+    const media = mediaTypeOf(type)
     if (patterns.length === 0 || texts === undefined) return open(false)
     const note = (error: GatewayError): void => {
       own.log.error = { kind: error.kind, message: error.message }

@@ -3,10 +3,11 @@
 import { isUtf8 } from 'node:buffer'
 import { GatewayError, missingModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { FORM_TYPE, isMultipart, mediaTypeOf } from '../core/media-type.js'
 import { valueAt } from '../core/members.js'
 import { isOmitted } from '../core/text.js'
 import { checkShape } from '../core/validation.js'
-import { decoded } from '../http/content-coding.js'
+import { codingOf, decoded } from '../http/content-coding.js'
 import type { Body, Dialect, Json, Member, Validate } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
 import { type Form, type FormCheck, type FormTexts, readForm } from '../wire/form.js'
@@ -166,27 +167,36 @@ function jsonInput(
   dialect: Dialect,
   usual: string | undefined,
 ): Input | Promise<Input> {
+  const bytes = textIn(received, route, exchange)
+  return bytes instanceof Promise
+    ? bytes.then(plain => plainInput(plain, route, exchange, dialect, usual))
+    : plainInput(bytes, route, exchange, dialect, usual)
+}
+
+/** The bytes of a JSON body, without its coding. Throws if they cannot be JSON. */
+function textIn(received: Buffer, { limits }: Route, exchange: Exchange): Buffer | Promise<Buffer> {
   exchange.log.bytesIn = received.length
-  const coding = exchange.headers['content-encoding']?.trim().toLowerCase()
-  if (coding === undefined || coding === 'identity') return plainInput(received, route, exchange, dialect, usual)
-  return decoded(received, coding, route.limits.body).then(bytes => plainInput(bytes, route, exchange, dialect, usual))
+  checkType(exchange)
+  const coding = codingOf(exchange)
+  return coding === undefined ? utf8(received) : decoded(received, coding, limits.body).then(utf8)
+}
+
+/**
+ * RFC 8259, 8.1. A decoder would insert characters that the caller did not send, and bytes that pass would pass unchanged.
+ */
+function utf8(bytes: Buffer): Buffer {
+  if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
+  return bytes
 }
 
 function plainInput(bytes: Buffer, route: Route, exchange: Exchange, dialect: Dialect, usual: string | undefined): Input | Promise<Input> {
-  checkType(exchange)
-  // RFC 8259, 8.1. A decoder would insert characters that the caller did not send, and bytes that pass would pass
-  // unchanged.
-  if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
   if (bytes.length < LONG) return inputOf(bytes, route, exchange, dialect, usual)
   return readOutline(bytes, route, dialect, exchange, usual).then(input => input ?? inputOf(bytes, route, exchange, dialect, usual))
 }
 
 /** The body of a request that the gateway answers itself: any object, without a schema. Throws what is wrong with it. */
 export async function readObject(route: Route, exchange: Exchange): Promise<Json> {
-  const bytes = await exchange.body(route.limits)
-  exchange.log.bytesIn = bytes.length
-  checkType(exchange)
-  if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
+  const bytes = await textIn(await exchange.body(route.limits), route, exchange)
   const body = parse(bytes, undefined)
   checkDepth(body, bytes.length)
   return body as Json
@@ -276,7 +286,7 @@ function checkOf({ checksFields }: Route, dialect: Dialect): FormCheck | undefin
 }
 
 function isForm(exchange: Exchange): boolean {
-  return exchange.headers['content-type']?.startsWith('multipart/form-data') === true
+  return mediaTypeOf(exchange.headers['content-type']) === FORM_TYPE
 }
 
 /** The name of the form part that names the model. */
@@ -342,7 +352,7 @@ function checkType(exchange: Exchange): void {
       'A request with an origin must say that its body is JSON: set content-type to application/json.',
     )
   // Clients that set no content type, or curl's default, mean JSON; a form is a mistake that the error should name.
-  if (exchange.headers['content-type']?.startsWith('multipart/'))
+  if (isMultipart(exchange.headers['content-type']))
     throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')
 }
 

@@ -1,6 +1,7 @@
 // One attempt: sends a request to a binding's upstream, and reads the answer as far as it must be read before the client gets
 // any of it.
 
+import { mediaTypeOf } from '../core/media-type.js'
 import type { Json } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
 import { BODY_LIMIT, call, collect, type UpstreamResponse, withinLimit } from '../upstream/call.js'
@@ -92,8 +93,7 @@ const JSON_TYPE = 'application/json'
 
 function typeOf(response: UpstreamResponse): string {
   const type = response.header('content-type')
-  if (type === undefined || type === JSON_TYPE) return type ?? ''
-  return (type.split(';')[0] as string).trim().toLowerCase()
+  return type === JSON_TYPE ? type : mediaTypeOf(type)
 }
 
 /**

@@ -8,6 +8,7 @@ import addresses from 'ipaddr.js'
 import Agent from 'undici/lib/dispatcher/agent.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { mediaTypeOf } from '../core/media-type.js'
 import type { Json } from '../plan.js'
 
 const MAX_COUNT = 20
@@ -98,7 +99,7 @@ async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number },
         exchange.hold(chunk.length * AS_BASE64)
         chunks.push(chunk)
       }
-      const media_type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? 'application/octet-stream'
+      const media_type = mediaTypeOf(response.headers.get('content-type') ?? 'application/octet-stream')
       return { media_type, data: Buffer.concat(chunks).toString('base64') }
     }
     throw refuse('it redirects too often')

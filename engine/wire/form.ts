@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { Busboy } from '@fastify/busboy'
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { arriving } from '../http/content-coding.js'
 import type { Body, Json, Limits } from '../plan.js'
 import { HELD, Passage, Store } from './spool.js'
 
@@ -186,15 +187,13 @@ export function readForm(
   check?: FormCheck,
   texts?: FormTexts,
 ): Promise<Form> {
+  const arrival = arriving(exchange)
   return new Promise((resolve, reject) => {
     const form = new Form(modelPart, texts)
     exchange.onOver(() => form.close())
     let isSettled = false
     const fail = (thrown: unknown): void => {
-      const error =
-        thrown instanceof GatewayError
-          ? thrown
-          : new GatewayError('invalid_request', `The form cannot be read: ${plain(thrown)}.`, { code: 'invalid_form' })
+      const error = asGatewayError(thrown)
       form.fail(error)
       parser.destroy()
       if (!isSettled) {
@@ -209,10 +208,12 @@ export function readForm(
         preservePath: true,
         limits: { parts: MOST_PARTS, fieldSize: LARGEST_FIELD, fieldNameSize: 1000 },
       })
-    } catch (error) {
-      reject(new GatewayError('invalid_request', `The form cannot be read: ${plain(error)}.`, { code: 'invalid_form' }))
+    } catch {
+      reject(unreadable('its content type has no boundary, or one that is too long: send multipart/form-data; boundary=…'))
       return
     }
+    // The parser fails only where the form ends.
+    const cut = (): void => fail(unreadable('it ends before its closing boundary'))
     // Parts are handled in the order of their arrival, however long each takes.
     let queue: Promise<unknown> = Promise.resolve()
     const next = (work: () => Promise<void>): void => {
@@ -222,11 +223,14 @@ export function readForm(
     let waiting = 0
     const seen: Body = {}
     const goOn = (): void => {
-      if (waiting <= HELD && !parser.writableNeedDrain) exchange.resume()
+      if (waiting <= HELD && !parser.writableNeedDrain) arrival.resume()
     }
-    parser.on('field', (name, value, isNameCut, isCut, _encoding, type) => {
+    let count = 0
+    parser.on('field', (name: string | undefined, value, isNameCut, isCut, _encoding, type) => {
+      const number = ++count
       waiting += value.length
       next(async () => {
+        if (name === undefined) throw unnamed(number)
         if (isNameCut || isCut)
           throw new GatewayError('too_large', `The part '${name.slice(0, 100)}' is larger than ${LARGEST_FIELD} bytes.`, { param: name })
         if (check) {
@@ -242,15 +246,17 @@ export function readForm(
         }
       })
     })
-    parser.on('file', (name: string, stream: Readable, filename: string, _encoding: string, type: string) => {
-      stream.on('error', fail)
-      next(() => {
+    parser.on('file', (name: string | undefined, stream: Readable, filename: string, _encoding: string, type: string) => {
+      const number = ++count
+      stream.on('error', cut)
+      next(async () => {
+        if (name === undefined) throw unnamed(number)
         if (check) addPart(seen, name, { filename: filename ?? '', content_type: type, data: '' })
         return form.part({ name, filename: filename ?? '', type }, stream)
       })
     })
     parser.on('partsLimit', () => fail(new GatewayError('too_large', `A form may have ${MOST_PARTS} parts at most.`)))
-    parser.on('error', fail)
+    parser.on('error', cut)
     parser.on('finish', () =>
       next(async () => {
         if (check) check.all(usual !== undefined && !Object.hasOwn(seen, modelPart) ? { ...seen, [modelPart]: usual } : seen)
@@ -271,9 +277,9 @@ export function readForm(
       }),
     )
     parser.on('drain', goOn)
-    exchange.receive(limits, {
+    arrival.receive(limits, {
       data(chunk) {
-        if (!parser.destroyed && (!parser.write(chunk) || waiting > HELD)) exchange.pause()
+        if (!parser.destroyed && (!parser.write(chunk) || waiting > HELD)) arrival.pause()
       },
       end() {
         if (!parser.destroyed) parser.end()
@@ -283,6 +289,12 @@ export function readForm(
   })
 }
 
-function plain(error: unknown): string {
-  return asGatewayError(error) === error ? (error as Error).message : error instanceof Error ? error.message : String(error)
-}
+const unreadable = (why: string): GatewayError =>
+  new GatewayError('invalid_request', `The form cannot be read: ${why}.`, { code: 'invalid_form' })
+
+const unnamed = (number: number): GatewayError =>
+  new GatewayError(
+    'invalid_request',
+    `Part ${number} of the form has no name: its content-disposition must be form-data with name="…", the parameter's name.`,
+    { code: 'invalid_form' },
+  )

@@ -1,6 +1,7 @@
 // Forms, bytes, tasks, several calls for one request, vectors: declared in data, executed by the engine.
 
 import { createHash, createHmac } from 'node:crypto'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
 import { content, files, pattern, SIZE, startMaker } from './abilities.js'
@@ -146,6 +147,73 @@ describe('a form', () => {
     for (const body of ['nothing', '--x\r\ncontent-disposition: form-data; name="model"\r\n\r\nm'])
       expect((await ask('/things', { method: 'POST', body, headers })).status).toBe(400)
     expect((await ask('/things', { method: 'POST', body: 'x', headers: { 'content-type': 'multipart/form-data' } })).status).toBe(400)
+  })
+
+  /** A form as its client would write it: the lines of the head and the content of each part. */
+  const written = (...parts: [string, string][]): string =>
+    `${parts.map(([head, content]) => `--x\r\n${head}\r\n\r\n${content}\r\n`).join('')}--x--\r\n`
+  const named = (name: string): string => `content-disposition: form-data; name="${name}"`
+  const send = (body: string | Buffer, headers: Record<string, string> = {}): Promise<Response> =>
+    ask('/things', {
+      method: 'POST',
+      body: typeof body === 'string' ? body : new Uint8Array(body),
+      headers: { 'content-type': 'multipart/form-data; boundary=x', ...headers },
+    })
+  const messageOf = async (response: Response): Promise<string> => ((await response.json()) as { error: { message: string } }).error.message
+
+  test.each(['Multipart/Form-Data; boundary=x', 'MULTIPART/FORM-DATA;Boundary="x"', 'multipart/form-data ; boundary=x'])(
+    'is a form by its type in any case: %s',
+    async type => {
+      expect((await send(written([named('model'), 'm'], [named('words'), 'hi']), { 'content-type': type })).status).toBe(200)
+      expect(await partsOf(last())).toEqual([
+        ['model', 'made-model'],
+        ['words', 'hi'],
+      ])
+    },
+  )
+
+  test.each([
+    ['gzip', gzipSync],
+    ['GZIP', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ])('in %s is read while it arrives', async (coding, compress) => {
+    const file = pattern(300_000)
+    const whole = Buffer.concat([
+      Buffer.from(`--x\r\n${named('file')}; filename="big.bin"\r\n\r\n`),
+      file,
+      Buffer.from(`\r\n${written([named('model'), 'm'], [named('words'), 'hi'])}`),
+    ])
+    const response = await send(compress(whole), { 'content-encoding': coding })
+    expect(response.status).toBe(200)
+    expect(last().headers).not.toHaveProperty('content-encoding')
+    expect(last().length).toBeGreaterThan(file.length)
+  })
+
+  test.each([
+    ['gzip', Buffer.from('no gzip'), 400, 'The request body is not valid gzip.'],
+    ['gzip', gzipSync(written([named('model'), 'm'], [named('words'), 'hi'])).subarray(0, -12), 400, 'The request body is not valid gzip.'],
+    ['compress', Buffer.from(written([named('model'), 'm'])), 415, 'The content encoding of the request is not supported.'],
+    ['gzip', gzipSync(Buffer.alloc(220 * 1024 * 1024)), 413, 'once it is decompressed'],
+  ])('in %s that cannot be read is refused (%#)', async (coding, body, status, words) => {
+    const response = await send(body, { 'content-encoding': coding })
+    expect([response.status, await messageOf(response)]).toEqual([status, expect.stringContaining(words)])
+  })
+
+  test.each([
+    ['a part without a name', written([named('model'), 'm'], ['content-disposition: form-data', 'x']), 'Part 2 of the form has no name'],
+    ['a file without a name', written(['content-disposition: form-data; filename="a"', 'x']), 'Part 1 of the form has no name'],
+    ['no part', 'x', 'ends before its closing boundary'],
+    ['the end of a part missing', written([named('words'), 'm']).slice(0, -10), 'ends before its closing boundary'],
+  ])('with %s is refused in words about it', async (_name, body, words) => {
+    const response = await send(body)
+    expect(response.status).toBe(400)
+    expect(await messageOf(response)).toContain(words)
+  })
+
+  test('without a boundary is refused in words about it', async () => {
+    const response = await send('x', { 'content-type': 'multipart/form-data' })
+    expect([response.status, await messageOf(response)]).toEqual([400, expect.stringContaining('has no boundary')])
   })
 
   test('over the limit gets 413', async () => {

@@ -210,6 +210,16 @@ describe.concurrent('a body', () => {
     expect(upstreams[0]?.requests[0]?.headers).not.toHaveProperty('content-encoding')
   })
 
+  test('in a coding is read by a route that the gateway answers itself', async () => {
+    const { gateway } = await setUp([ok])
+    const show = (body: Buffer, headers: Record<string, string>): Promise<Response> =>
+      fetch(`${gateway.url}/api/show`, { method: 'POST', headers: { ...CHAT, ...headers }, body: new Uint8Array(body) })
+    const plain = await show(Buffer.from('{"model":"m"}'), {})
+    const coded = await show(gzipSync('{"model":"m"}'), { 'content-encoding': 'gzip' })
+    expect([coded.status, await coded.json()]).toEqual([200, await plain.json()])
+    expect((await show(gzipSync(Buffer.alloc(40 * 1024 * 1024)), { 'content-encoding': 'gzip' })).status).toBe(413)
+  })
+
   test.each([
     ['gzip', gzipSync(Buffer.alloc(40 * 1024 * 1024)), 413],
     ['gzip', Buffer.from('no gzip'), 400],

@@ -197,6 +197,7 @@ describe.concurrent('a body of JSON', () => {
     ['null', 'null', {}, 400, 'invalid_type'],
     ['a text', '"x"', {}, 400, 'invalid_type'],
     ['a form', 'a=1', { 'content-type': 'multipart/form-data; boundary=x' }, 415, 'unsupported_content_type'],
+    ['a form, in capitals', 'a=1', { 'content-type': 'Multipart/Form-Data; boundary=x' }, 415, 'unsupported_content_type'],
     ['without a model', '{"messages":[]}', {}, 400, 'missing_required_parameter'],
     ['with an empty model', '{"model":"","messages":[{"role":"user","content":"x"}]}', {}, 400, 'string_below_min_length'],
     ['not UTF-8', '{"model":"\xff', {}, 400, 'invalid_json'],
