@@ -118,7 +118,7 @@ function pathOf({ prefix, to, dropsQuery, query }: ReverseProxy, exchange: Excha
     throw new GatewayError('invalid_request', 'This path is not passed on: a segment of it is not a plain name.', {
       code: 'invalid_path',
     })
-  return to + rest + queryOf(exchange.queryText ?? '', dropsQuery, query)
+  return (to + rest || '/') + queryOf(exchange.queryText ?? '', dropsQuery, query)
 }
 
 /** Whether each segment is surely one name, however often a server behind the gateway decodes it. */
@@ -176,8 +176,8 @@ function headersOf(attempt: Attempt, { dropsHeader, fixed, usual }: ReverseProxy
 function answered(response: UpstreamResponse, exchange: Exchange): Promise<void> | undefined {
   const named = new Set(
     response
-      .header('connection')
-      ?.toLowerCase()
+      .headersThat(name => name === 'connection')
+      .connection?.toLowerCase()
       .split(',')
       .map(name => name.trim()),
   )

@@ -31,7 +31,7 @@ export interface UpstreamResponse {
   readonly status: number
   /** The first header with a name, in lower case. Headers stay unparsed until then, because few of them are read. */
   header(name: string): string | undefined
-  /** The headers whose names, in lower case, pass a test. */
+  /** The headers whose names, in lower case, pass a test. One in several lines is joined to one (RFC 9110, 5.3). */
   headersThat(pass: (name: string) => boolean): Record<string, string>
   /** Delivers the body, from its beginning, to a receiver. */
   receive(receiver: Receiver): void
@@ -277,7 +277,9 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     const found: Record<string, string> = {}
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       const name = (rawHeaders[index] as Buffer).toString('latin1').toLowerCase()
-      if (pass(name)) found[name] = (rawHeaders[index + 1] as Buffer).toString('latin1')
+      if (!pass(name)) continue
+      const value = (rawHeaders[index + 1] as Buffer).toString('latin1')
+      found[name] = Object.hasOwn(found, name) ? `${found[name]}, ${value}` : value
     }
     return found
   }

@@ -202,6 +202,32 @@ test('a relay passes HEAD and answers without a body', async () => {
   expect([gone.status, await gone.text()]).toEqual([204, ''])
 })
 
+test('a relay passes all lines of a header of an answer', async () => {
+  answer = response => {
+    response.setHeader('vary', ['a', 'b'])
+    response.writeHead(200, {
+      link: ['<a>; rel=next', '<b>; rel=last'],
+      'set-cookie': ['a=1', 'b=2'],
+      connection: ['x-near', 'x-here'],
+      'x-here': '1',
+    })
+    response.end()
+  }
+  const response = await call('/vendor/x')
+  expect(Object.fromEntries(response.headers)).toMatchObject({ link: '<a>; rel=next, <b>; rel=last', vary: 'a, b' })
+  for (const name of ['set-cookie', 'x-here']) expect(response.headers.get(name)).toBeNull()
+})
+
+test.each([
+  ['/vendor', '/'],
+  ['/vendor?a=1', '/?a=1'],
+  ['/vendor/', '/'],
+  ['/v1/files?a=1', '/v1/files?a=1'],
+])('a relay passes %s as %s', async (path, url) => {
+  expect((await call(path)).status).toBe(200)
+  expect(seen.map(one => one.url)).toEqual([url])
+})
+
 test.each([
   '/vendor/../v1/x',
   '/vendor/..',
