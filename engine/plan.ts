@@ -534,6 +534,8 @@ export interface RoutePlan {
 export interface SealedIds {
   members: readonly (readonly string[])[]
   events: readonly (readonly string[])[]
+  /** Query parameters that hold such an id. */
+  query: readonly string[]
   prefix: string
   /** Whether ids of translated answers can be followed, too. */
   isMapped: boolean

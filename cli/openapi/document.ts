@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 document of all routes, made from the same routes and schemas as the plan.
 
-import { bodiesOf, callsUpstream } from '../../codegen/check/references.js'
+import { bodiesOf, callsUpstream, forwardedQuery } from '../../codegen/check/references.js'
 import type { Entry, Project, RouteData } from '../../codegen/read/project.js'
 import { resolveReference, type Schema, schemaId } from '../../codegen/read/schemas.js'
 import { framings } from '../../engine/wire/framing.js'
@@ -249,7 +249,7 @@ function parametersOf(path: string, routes: Route[]): Json[] {
       examples: Object.fromEntries(wanted.map(({ name, when }) => [name, { value: when.query?.[member] }])),
     }
   })
-  const forwarded = [...new Set(routes.flatMap(({ data }) => data.forward_query ?? []))]
+  const forwarded = [...new Set(routes.flatMap(({ data }) => forwardedQuery(data)))]
     .filter(name => !members.some(one => one.name === name))
     .map(name => ({ name, in: 'query', required: false, schema: { type: 'string' } }))
   const models = routes.flatMap(({ data }) => (data.model?.startsWith('query.') ? [data.model.slice('query.'.length)] : []))

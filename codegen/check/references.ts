@@ -237,6 +237,11 @@ function checkPaths(project: Project, findings: Finding[]): void {
   }
 }
 
+/** The names of the query parameters that a route passes on. */
+export function forwardedQuery({ forward_query, sealed_ids }: RouteData): string[] {
+  return [...new Set([...forward_query, ...(sealed_ids?.query ?? [])])]
+}
+
 /** Whether an upstream serves a route. */
 export function callsUpstream(route: RouteData): boolean {
   return route.answer === undefined && route.fail === undefined && route.document === undefined

@@ -2,6 +2,7 @@
 
 import { checkLedger, checkRows, type Field, fieldsOf, ledgerOf } from '../check/ledger.js'
 import { checkMade } from '../check/made.js'
+import { forwardedQuery } from '../check/references.js'
 import type { Shape } from '../jsonata/types.js'
 import { type Library, libraryOf } from '../read/functions.js'
 import { membersOfEngine } from '../read/members-of-engine.js'
@@ -107,5 +108,5 @@ function completedIn(complete: FormatData['complete']): ReadonlySet<string> {
 function queryOf({ name, data }: Entry<MappingData>, { routes }: Project): string[] {
   if (!/\$query\b|\$ctx\.query\b/.test(JSON.stringify(data))) return []
   const { from } = sidesOf(name)
-  return [...new Set(routes.flatMap(route => (route.data.dialect === from ? route.data.forward_query : [])))].sort()
+  return [...new Set(routes.flatMap(route => (route.data.dialect === from ? forwardedQuery(route.data) : [])))].sort()
 }

@@ -1,7 +1,7 @@
 // Prints a route of the plan from its file.
 
 import type { Limits, RelayPlan, RoutePlan } from '../../engine/plan.js'
-import { bodiesOf, callsUpstream, modelOf } from '../check/references.js'
+import { bodiesOf, callsUpstream, forwardedQuery, modelOf } from '../check/references.js'
 import { identifier } from '../compile/identifier.js'
 import type { Modules } from '../compile/modules.js'
 import type { Entry, FormatData, Project, RouteData } from '../read/project.js'
@@ -37,11 +37,12 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     caps: data.caps?.max_output === undefined ? undefined : { maxOutput: data.caps.max_output.replace(/^body\./, '').split('.') },
     asks: asksOf(data),
     forward: data.forward.map(header => header.toLowerCase()),
-    forwardQuery: data.forward_query,
+    forwardQuery: forwardedQuery(data),
     mirror: data.mirror.map(header => header.toLowerCase()),
     sealedIds: data.sealed_ids && {
       members: data.sealed_ids.members.map(pathOf),
       events: data.sealed_ids.events.map(pathOf),
+      query: data.sealed_ids.query,
       prefix: data.sealed_ids.prefix ?? '',
       isMapped: data.sealed_ids.mapped,
     },

@@ -18,10 +18,44 @@ export interface Choice {
   /** The task that the request follows, and its id as the client sent it. */
   task?: Task
   given?: string
+  /** The request's query with the provider's ids for sealed ones; undefined: it can hold none. */
+  query?: Readonly<Record<string, string>>
 }
 
 /** Throws `not_found` or `permission` if the caller may not use the model. */
 export function choose(route: Route, input: Input, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Choice {
+  const choice = chosen(route, input, key, exchange, snapshot)
+  const names = route.sealedIds?.query
+  return names === undefined || names.length === 0 ? choice : withOpened(names, choice, route, key, exchange, snapshot)
+}
+
+/** The choice with the ids in the query opened, of the upstreams that know them only. */
+function withOpened(
+  names: readonly string[],
+  choice: Choice,
+  route: Route,
+  key: Key | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): Choice {
+  const query = { ...exchange.query }
+  let { bindings } = choice
+  for (const name of names) {
+    const given = query[name]
+    if (given === undefined || given === '') continue
+    const task = taskOf(given, route, key?.name, snapshot)
+    bindings = bindings.filter(({ target }) => target.upstream === task?.upstream)
+    if (task === undefined || bindings.length === 0)
+      throw new GatewayError('invalid_request', `Invalid '${name}': it must be an id from an answer to this API key.`, {
+        param: name,
+        code: 'invalid_value',
+      })
+    query[name] = task.id
+  }
+  return { ...choice, bindings, query }
+}
+
+function chosen(route: Route, input: Input, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Choice {
   const given = route.follow && saidAt(route.follow, input, exchange)
   const followed = typeof given === 'string' && given !== '' ? { given, task: taskOf(given, route, key?.name, snapshot) } : undefined
   if (route.model !== undefined) {

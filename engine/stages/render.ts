@@ -45,7 +45,7 @@ export function contextOf({ binding, choice, input, route, exchange }: Attempt):
     created: Math.floor(exchange.startedAt / 1000),
     tag: binding.tag,
     traits: target.traits,
-    query: route.queryFor(exchange.query),
+    query: route.queryFor(choice.query ?? exchange.query),
   }
   if (task) ctx.task = task.id
   if (input.turn) ctx.kept = { previous: input.turn.previous ?? null }
@@ -101,9 +101,7 @@ export function pathOf({ binding, choice, route, input, exchange }: Attempt): st
       .replaceAll('{+task}', task.id.split('/').map(segment).join('/'))
   }
   if (binding.mapping || route.forwardQuery.length === 0) return whole
-  const passed = new URLSearchParams()
-  for (const name of route.forwardQuery) if (exchange.query[name] !== undefined) passed.set(name, exchange.query[name])
-  const text = passed.toString()
+  const text = new URLSearchParams(route.queryFor(choice.query ?? exchange.query)).toString()
   return text === '' ? whole : `${whole}${whole.includes('?') ? '&' : '?'}${text}`
 }
 

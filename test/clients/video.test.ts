@@ -2,6 +2,8 @@
 // vendors' own paths, for their clients.
 
 import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import OpenAI, { toFile } from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { digestOf } from '../../cli/simulator/content.js'
@@ -202,6 +204,40 @@ describe('what only a provider of this dialect has', () => {
       await open.close()
     }
   })
+})
+
+test('the official client reads a list page by page', async () => {
+  const all = Array.from({ length: 5 }, (_, index) => ({ id: `video_${index}`, object: 'video', model: 'm', status: 'completed' }))
+  const server = createServer((request, response) => {
+    const query = new URL(request.url ?? '', 'http://x').searchParams
+    const from = all.findIndex(({ id }) => id === query.get('after')) + 1
+    const data = all.slice(from, from + Number(query.get('limit')))
+    const isKnown = !query.has('after') || from > 0
+    const page = { object: 'list', data, first_id: data[0]?.id, last_id: data.at(-1)?.id, has_more: from + data.length < all.length }
+    response.writeHead(isKnown ? 200 : 400, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(isKnown ? page : { error: { message: 'No such video.', type: 'invalid_request_error' } }))
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const open = await startGateway({
+    upstreams: { one: { provider: 'openai', base, secret: 's', shared: true } },
+    models: { m: { targets: [{ upstream: 'one' }] } },
+  })
+  try {
+    const own = new OpenAI({ baseURL: `${open.url}/v1`, apiKey: KEY, maxRetries: 0 })
+    const seen: string[] = []
+    const first = (await (await own.videos.list({ limit: 2 }).asResponse()).json()) as {
+      first_id: string
+      last_id: string
+      data: { id: string }[]
+    }
+    expect([first.first_id, first.last_id]).toEqual(first.data.map(({ id }) => id))
+    for await (const { id } of own.videos.list({ limit: 2 })) seen.push(id)
+    expect([new Set(seen).size, seen.filter(id => /^video_[\w-]{40,}$/.test(id)).length]).toEqual([5, 5])
+  } finally {
+    await open.close()
+    server.close()
+  }
 })
 
 describe("Kling's own paths", () => {

@@ -5,6 +5,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
 import { content, files, pattern, SIZE, startMaker } from './abilities.js'
+import { plan } from './plan.js'
 
 let maker: Awaited<ReturnType<typeof startMaker>>
 let gateway: TestGateway
@@ -293,7 +294,37 @@ describe('a task', () => {
     expect(list.data.map(({ id }) => id.slice(0, 6))).toEqual(['thing_', 'thing_'])
     expect((await ask(`/things/${list.data[1]?.id}`)).status).toBe(200)
   })
+
+  test('is the place where a list goes on, by its sealed id, for its own caller only', async () => {
+    const { data } = (await (await ask('/things?limit=2')).json()) as { data: { id: string }[] }
+    const after = data[1]?.id as string
+    const next = (await (await ask(`/things?after=${after}&limit=2`)).json()) as { url: string }
+    expect(next.url).toBe('/made?limit=2&after=raw-2')
+    expect((await (await ask('/things?after=')).json()) as { url: string }).toMatchObject({ url: '/made?after=' })
+    const made = (await (await post({ model: 'w', words: 'hi' })).json()) as { id: string }
+    const before = maker.asked.length
+    for (const [id, key] of [
+      [after, 'other-key'],
+      ['raw-2', KEY],
+      ['thing_raw-2', KEY],
+      [`${after.slice(0, -2)}${after.endsWith('AA') ? 'BB' : 'AA'}`, KEY],
+      // Of an upstream whose account is not shared.
+      [made.id, KEY],
+    ] as const) {
+      const refused = await ask(`/things?after=${id}`, {}, key)
+      expect([refused.status, await refused.json()]).toMatchObject([400, { error: { type: 'invalid_request_error', param: 'after' } }])
+    }
+    expect(maker.asked.length).toBe(before)
+  })
 })
+
+test.each(plan.routes.filter(({ sealedIds }) => sealedIds?.members.some(path => path.includes('[]'))))(
+  'the list $name has sealed ids, and opens those in its query',
+  ({ forwardQuery, sealedIds }) => {
+    const cursors = forwardQuery.filter(name => /after|before|cursor|token|start|page|from/i.test(name))
+    expect(cursors.filter(name => !sealedIds?.query.includes(name))).toEqual([])
+  },
+)
 
 test('the ids of a long list are sealed in one pass', async () => {
   // Twenty thousand passes would take most of a minute.

@@ -39,7 +39,7 @@ error: chat
     ROUTE('thing.quick', 'method: POST\npath: /quick\ndialect: thing\nbody: [json]\ndefault_model: m\nerror: messages\n'),
     ROUTE(
       'thing.list',
-      'method: GET\npath: /things\ndialect: thing_list\nshared: true\nforward_query: [limit]\nsealed_ids: { members: ["data[].id"], prefix: thing_ }\n',
+      'method: GET\npath: /things\ndialect: thing_list\nshared: true\nforward_query: [limit]\nsealed_ids: { members: ["data[].id"], prefix: thing_, query: [after] }\n',
     ),
     ROUTE('thing.status', 'method: GET\npath: /things/{thing}\ndialect: thing_status\nfollow: path.thing\n'),
     ROUTE(
