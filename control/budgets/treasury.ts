@@ -45,12 +45,13 @@ export class Treasury {
       const least = question.money.least + granted.before
       const until = Date.now() + PATIENCE
       if (granted.granted < least && granted.held > 0) {
-        if (this.mayRecall(question.money.account)) {
-          this.options.recall(question.money.account, question.holder)
-          await this.recallElsewhere(store, question.money.account)
-        }
+        const { account } = question.money
+        const mayRecall = this.mayRecall(account)
+        if (mayRecall) this.options.recall(account, question.holder)
+        let isRecalled = !mayRecall || (await recallElsewhere(store, account))
         while (granted.granted < least && granted.held > 0 && Date.now() < until) {
           await new Promise(done => setTimeout(done, CHECK_INTERVAL))
+          if (!isRecalled) isRecalled = await recallElsewhere(store, account)
           granted = await grantNow(store, instance, question)
         }
       }
@@ -69,19 +70,13 @@ export class Treasury {
     this.recalled.set(account, now)
     return true
   }
+}
 
-  /** Other instances receive this like changed keys. */
-  private async recallElsewhere(store: Store, account: string): Promise<void> {
-    if (store.kind !== 'postgres') return
-    const [id] = await store.names.idsOf(['account'], [account])
-    await store.db.transaction().execute(async trx => {
-      await trx
-        .insertInto('change')
-        .values({ at: Date.now(), kind: 'recall', subject_id: id as number, is_now: 0 })
-        .execute()
-      await store.notifyChange(trx)
-    })
-  }
+/** Other instances receive this like changed keys. False if it has to be tried again. */
+async function recallElsewhere(store: Store, account: string): Promise<boolean> {
+  if (store.kind !== 'postgres') return true
+  const [id] = await store.names.idsOf(['account'], [account])
+  return store.recall(id as number)
 }
 
 /** One transaction. A question that was answered before gets the same answer and changes nothing. */

@@ -24,7 +24,7 @@ export interface Changes {
   readonly seq: number
   /** Checks now; resolves when the present changes have been reported. */
   check(): Promise<void>
-  /** The changes since a position; undefined if there are too many, or if it is too old. */
+  /** The changes since a position; undefined if there are too many. */
   since(seq: number): Promise<Forgotten | undefined>
   close(): Promise<void>
 }
@@ -84,7 +84,7 @@ export async function followChanges(store: Store, keeper: Keeper, options: Chang
     check: checkOnce,
     async since(from) {
       const forgotten = await read(store, from)
-      return forgotten.keys.length >= MOST ? undefined : forgotten
+      return forgotten.keys.length >= MOST || forgotten.seq < seq ? undefined : forgotten
     },
     async close() {
       clearInterval(timer)

@@ -33,4 +33,9 @@ export interface Engine {
   /** Runs when another instance may have written to `change`. */
   onChange(run: () => void): Promise<{ close(): Promise<void> }>
   notifyChange(trx: Transaction<Tables>): Promise<void>
+  /**
+   * Asks other instances for the unused money of an account, by the id of its name. False if it has to be tried again: it does
+   * not wait for the turn of writes, since a request waits for the money.
+   */
+  recall(account: number): Promise<boolean>
 }

@@ -121,6 +121,14 @@ export function openPostgres(url: string): Engine {
     notifyChange: async trx => {
       await sql`select pg_notify(${CHANNEL}, '')`.execute(trx)
     },
+    // Without the turn of writes, a row could be read before one with a smaller number, which would never be read. One statement
+    // has the turn for no longer than its commit takes, however far away the server is.
+    recall: async account => {
+      const { rows } = await sql`insert into change (at, kind, subject_id, is_now)
+        select ${Date.now()}, 'recall', ${account}, 0 from (select pg_try_advisory_xact_lock(${WRITE_LOCK}) as is_ours) as turn where is_ours
+        returning pg_notify(${CHANNEL}, '')`.execute(db)
+      return rows.length > 0
+    },
     onChange: async run => listen(url, run, () => pool.renew()),
   }
 }

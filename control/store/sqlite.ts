@@ -144,5 +144,6 @@ export function openSqlite(path: string): Engine {
     },
     onChange: async () => ({ close: async () => undefined }),
     notifyChange: async () => undefined,
+    recall: async () => true,
   }
 }
