@@ -10,6 +10,7 @@ import type { ExchangeView, LinkedCall } from '../snapshot/model.js'
 import { call, collect, type UpstreamResponse } from '../upstream/call.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { Branch } from './branch.js'
+import type { Replacements } from './replaced.js'
 
 /** The longest answer that is read: bytes. */
 const LARGEST_ANSWER = 32 * 1024 * 1024
@@ -20,15 +21,16 @@ const MOST_FACTS = 32
 
 /** What the services have answered so far, beside refusals. */
 export interface Said {
-  /** Paths with dots, and their new values; undefined removes the member. */
-  replace: [path: string, value: Json][]
+  /** Makes the changes of one service; absent where nothing can be changed. Throws if they cannot be made. */
+  change?(replacements: Replacements): void
   /** A target of the model, or an upstream. */
   target: string | undefined
 }
 
 /**
  * Calls a service. Adds its answer to `said`, and its facts to the log.
- * Throws its refusal in its own words, and `unavailable` if it fails and the request must not continue without it.
+ * Throws its refusal in its own words, and `unavailable` if it fails and the request must not continue without it: changes that
+ * cannot be made are a failure of the service, too.
  */
 export async function consult(
   service: LinkedCall,
@@ -51,6 +53,7 @@ export async function consult(
   let answer: Answer
   try {
     answer = understood(await ask(service, view, exchange), service, kinds)
+    if (answer.replace && !answer.refuse) said.change?.(answer.replace)
   } catch (thrown) {
     if (exchange.isAborted) throw asGatewayError(thrown)
     const cause = thrown instanceof GatewayError ? thrown.message : describeCause(thrown)
@@ -72,7 +75,6 @@ export async function consult(
       headers: { 'x-should-retry': 'false' },
     })
   }
-  if (replace) said.replace.push(...replace)
   if (target !== undefined) said.target = target
   note(replace || target !== undefined ? 'changed' : 'passed')
 }

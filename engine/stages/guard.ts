@@ -30,7 +30,7 @@ export async function guardAdmission(
   const calls = callsAt('admit', guards, key, undefined)
   if (calls.length === 0) return
   const view = viewOf(guards, route, key, exchange)
-  const said: Said = { replace: [], target: undefined }
+  const said: Said = { target: undefined }
   for (const call of calls) await consult(call, view, exchange, kindsOf(route, snapshot), said)
 }
 
@@ -55,12 +55,18 @@ export async function guardRequest(
   let input = asked
   let target: string | undefined
   for (const call of callsAt('request', guards, key, modelFor(asked, route, key, exchange, snapshot))) {
-    const said: Said = { replace: [], target }
+    const before = input
+    let { bytes } = before
+    const said: Said = {
+      target,
+      change(replacements) {
+        // A form, or a request without a body, has nothing to replace.
+        if (before.bytes.length > 0) bytes = replaced(before.bytes, before.body, replacements)
+      },
+    }
     await consult(call, { ...viewOf(guards, route, key, exchange), ...requestOf(input) }, exchange, kindsOf(route, snapshot), said)
     target = said.target
-    // A form, or a request without a body, has nothing to replace.
-    if (said.replace.length === 0 || input.bytes.length === 0) continue
-    const bytes = replaced(input.bytes, input.body, said.replace)
+    if (bytes === before.bytes) continue
     input = await inputOf(bytes, route, exchange, dialectOf(route, snapshot), route.defaultModel ?? snapshot.defaultModel)
   }
   const patterns = patternsFor('request', guards, key, modelFor(input, route, key, exchange, snapshot))
@@ -219,9 +225,13 @@ export class GuardedAnswers implements AnswerGuard {
     for (const call of this.calls) {
       const body = JSON.parse(bytes.toString('utf8')) as Json
       const view = { ...viewOf(guards, route, key, own), ...(input && requestOf(input)), answer: body }
-      const said: Said = { replace: [], target: undefined }
+      const said: Said = {
+        target: undefined,
+        change(replacements) {
+          bytes = replaced(bytes, body as Body, replacements)
+        },
+      }
       await consult(call, view, own, kindsOf(route, snapshot), said)
-      if (said.replace.length > 0) bytes = replaced(bytes, body as Body, said.replace)
     }
     const { texts } = dialectOf(route, snapshot)
     if (texts === undefined || this.patterns.length === 0) return bytes

@@ -101,7 +101,14 @@ const gateway: TestGateway = await startGateway({
       timeout: '500ms',
       models: ['m'],
     },
-    optional: { at: 'request', url: `${service.url}/optional`, send: '{}', on_fail: 'pass', models: ['optional'] },
+    optional: {
+      at: 'request',
+      url: `${service.url}/optional`,
+      send: '{}',
+      may: ['refuse', 'replace'],
+      on_fail: 'pass',
+      models: ['optional'],
+    },
     answer: {
       at: 'answer',
       url: '$TEST_SERVICE_URL',
@@ -110,7 +117,15 @@ const gateway: TestGateway = await startGateway({
       streams: 'refuse',
       models: ['answers'],
     },
-    passing: { at: 'answer', url: `${service.url}/answer`, send: '{}', streams: 'pass', models: ['streams'] },
+    passing: {
+      at: 'answer',
+      url: `${service.url}/answer`,
+      send: '{}',
+      may: ['replace'],
+      on_fail: 'pass',
+      streams: 'pass',
+      models: ['streams'],
+    },
   },
 })
 beforeEach(() => {
@@ -210,6 +225,9 @@ test.each([
   ['a list in place of an object', '[]', 200],
   ['a text that is not JSON', 'no', 200],
   ['an unknown member', { pass: true }, 200],
+  ['an index that the list does not have', { replace: { 'messages.7.content': 'x' } }, 200],
+  ['an index that is none', { replace: { 'messages.first.content': 'x' } }, 200],
+  ['an index without digits', { replace: { 'messages..content': 'x' } }, 200],
   ['a refusal without a message', { refuse: {} }, 200],
   ['an unknown kind', { refuse: { message: 'x', kind: 'teapot' } }, 200],
 ] as const)('%s is a failure, which refuses the request unless the operator lets it pass', async (_name, body, status) => {
@@ -255,6 +273,19 @@ test('a call at answer sees the whole answer before the client, and can replace 
   says('/answer', { replace: { 'content.0.text': '***' } })
   const message = await claude.messages.create({ model: 'answers', messages: [{ role: 'user', content: 'x' }], max_tokens: 9 })
   expect(message.content).toMatchObject([{ type: 'text', text: '***' }])
+})
+
+test('a change that an answer cannot take is a failure of its call', async () => {
+  says('/answer', { replace: { 'choices.7.message.content': 'x' } })
+  const refused = await ask('answers')
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+  expect(await refused.text()).not.toContain('replace')
+  expect(await lineOf(refused.headers.get('x-request-id'))).toMatchObject({
+    error: { kind: 'unavailable' },
+    calls: [{}, { call: 'answer', result: 'failed', cause: expect.stringContaining('choices.7.message.content') }],
+  })
+  const passed = await ask('streams')
+  expect([passed.status, await passed.json()]).toMatchObject([200, { choices: [{ message: { content: 'my secret answer' } }] }])
 })
 
 test('a stream is refused before any call, or passes unchecked, as `streams` says', async () => {
