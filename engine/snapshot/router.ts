@@ -48,21 +48,15 @@ export function createRouter(routes: readonly Route[]): Router {
       if (weight < 0 && reached > 0) break
       const result = match.exec(head.path)
       if (result === null) continue
+      const params = paramsOf(names, result)
+      if (params === undefined) continue
       if (!allowsMethod(route, head.method)) {
         allow = withAll(allow, route.methods)
         other = nearer(other, route, head)
         reached = Math.max(reached, weight)
         continue
       }
-      if (!holds(route.when, head)) continue
-      const params: Record<string, string> = {}
-      let isWhole = true
-      names.forEach((name, index) => {
-        const text = decode(result[index + 1] as string)
-        if (text === undefined) isWhole = false
-        else params[name] = text
-      })
-      if (isWhole) return { kind: 'route', route, params }
+      if (holds(route.when, head)) return { kind: 'route', route, params }
     }
     return other && { kind: 'other methods', allow: [...(allow ?? [])].sort(), route: other }
   }
@@ -108,6 +102,17 @@ function compile(route: Route, path: string): Pattern {
   // A proxy that replaces routes precedes all patterns, because the operator said so.
   if (route.proxy) return { route, names, match: new RegExp(`^${source}(?:/.*)?$`), weight: fixed + 1_000_000 }
   return { route, names, match: new RegExp(`^${source}${isOpen ? '(?:/.*)?' : ''}$`), weight: isOpen ? fixed - 1000 : fixed }
+}
+
+/** The parameters in a path; undefined if one cannot be decoded: then the path is none of the route's. */
+function paramsOf(names: readonly string[], found: RegExpExecArray): Record<string, string> | undefined {
+  const params: Record<string, string> = {}
+  for (const [index, name] of names.entries()) {
+    const text = decode(found[index + 1] as string)
+    if (text === undefined) return undefined
+    params[name] = text
+  }
+  return params
 }
 
 function decode(text: string): string | undefined {

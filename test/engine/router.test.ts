@@ -79,6 +79,10 @@ describe('the router', () => {
     ['GET', '/s/%C3', '404', undefined],
     ['GET', '/s/a/t/b', 'segments', { x: 'a', y: 'b' }],
     ['GET', '/s/a/t/%zz', '404', undefined],
+    // A path that cannot be decoded is no path of another method either.
+    ['POST', '/s/%zz', '404', undefined],
+    ['GET', '/r/%ff:run', '404', undefined],
+    ['GET', '/w/x/%zz', 'wild', {}],
 
     ['GET', '/r/a/b/c', 'rest', { name: 'a/b/c' }],
     ['GET', '/r/', '404', undefined],
