@@ -1,8 +1,9 @@
 // `sluice check`: reports all errors and probable mistakes in a configuration and the data beside it.
 
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
+import { isFolder } from '../codegen/read/status.js'
 import { parseYaml } from '../codegen/read/yaml.js'
 import { readConfig } from './config/config.js'
 import { type CommandResult, count, UsageError } from './output.js'
@@ -80,5 +81,5 @@ async function warningsBeside(config: string): Promise<Finding[]> {
 
 /** The configuration in a folder, if a folder is given. */
 export function fileOf(path: string): string {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, 'gateway.yaml') : path
+  return isFolder(path) ? join(path, 'gateway.yaml') : path
 }

@@ -1,7 +1,8 @@
 // Whether a folder has data of its own, and the roots to read: the built-in data, and the overlay.
 
-import { existsSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { isFolder } from '../codegen/read/status.js'
 import { HOME } from './home.js'
 import { UsageError } from './output.js'
 
@@ -18,7 +19,7 @@ export interface Roots {
 
 /** The folder of a configuration, which may be named by its gateway.yaml. */
 export function folderOf(path: string): string {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ? dirname(path) : path
+  return existsSync(path) && !isFolder(path) ? dirname(path) : path
 }
 
 /** The roots of a folder. Throws a UsageError if the folder does not exist. */

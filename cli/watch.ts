@@ -2,8 +2,9 @@
 // folders, and those that symbolic links lead to, because editors and Kubernetes replace files and links rather than write
 // into them. File systems without events are polled.
 
-import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from 'node:fs'
+import { type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { isFolder, statusOf } from '../codegen/read/status.js'
 import { parseYaml } from '../codegen/read/yaml.js'
 import { FOLDERS, filesOf } from './overlay/inputs.js'
 
@@ -65,8 +66,8 @@ export function watchConfig(config: string): Watch {
     // A recreated folder needs a new watch.
     const folders = new Map(
       [...new Set(paths.flatMap(path => foldersOf(path)))].map(folder => {
-        const stat = statSync(folder, { throwIfNoEntry: false })
-        return [`${folder} ${stat?.dev} ${stat?.ino}`, folder]
+        const status = statusOf(folder)
+        return [`${folder} ${typeof status === 'string' ? status : `${status.dev} ${status.ino}`}`, folder]
       }),
     )
     for (const [key, watcher] of watchers) {
@@ -129,8 +130,9 @@ function pathsOf(config: string, secrets: readonly string[]): string[] {
 function stateOf(paths: readonly string[]): string {
   return paths
     .map(path => {
-      const stat = statSync(path, { throwIfNoEntry: false, bigint: true })
-      return `${path} ${stat === undefined ? '' : stat.isDirectory() ? 'folder' : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`}`
+      const status = statusOf(path)
+      if (typeof status === 'string') return `${path} ${status}`
+      return `${path} ${status.isDirectory() ? 'folder' : `${status.ino} ${status.size} ${status.mtimeNs} ${status.ctimeNs}`}`
     })
     .join('\n')
 }
@@ -140,8 +142,8 @@ function foldersOf(path: string): string[] {
   const found = [dirname(path)]
   try {
     const real = realpathSync(path)
-    found.push(statSync(real).isDirectory() ? real : dirname(real))
-    if (statSync(path).isDirectory()) found.push(path)
+    found.push(isFolder(real) ? real : dirname(real))
+    if (isFolder(path)) found.push(path)
   } catch {
     // The file does not exist: its folder reports when it is created.
   }

@@ -1,7 +1,8 @@
 // Runs a command again whenever the files that it reads change.
 
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { statusOf } from '../../codegen/read/status.js'
 import { FOLDERS, filesOf } from '../overlay/inputs.js'
 
 /** Milliseconds between checks. */
@@ -27,8 +28,8 @@ function stateOf(overlay: string, others: readonly string[]): string {
   const own = FOLDERS.some(folder => existsSync(join(overlay, folder))) ? filesOf(overlay) : []
   return JSON.stringify(
     [...own, ...others].map(path => {
-      const file = statSync(path, { throwIfNoEntry: false })
-      return [path, file?.mtimeMs, file?.size, file?.ino]
+      const status = statusOf(path)
+      return typeof status === 'string' ? [path, status] : [path, String(status.mtimeNs), String(status.size), String(status.ino)]
     }),
   )
 }

@@ -1,10 +1,11 @@
 // The files of an operator's overlay, in the folders beside gateway.yaml, and their hash.
 
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { display } from '../../codegen/read/display.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
+import { statusOf } from '../../codegen/read/status.js'
 import { readVersion } from '../../codegen/version.js'
 import { HOME } from '../home.js'
 
@@ -50,8 +51,14 @@ export function filesOf(overlay: string, findings: Finding[] = []): string[] {
         // Kubernetes keeps the files of a volume in folders such as ..data, and links to them.
         if (name.startsWith('.') || name === 'cases') continue
         const path = join(folder, name)
-        if (name.endsWith('.yaml')) found.push(path)
-        else if (depth < 3 && isFolder(path)) visit(path, depth + 1)
+        if (name.endsWith('.yaml')) {
+          found.push(path)
+          continue
+        }
+        const status = statusOf(path)
+        if (typeof status !== 'string') {
+          if (depth < 3 && status.isDirectory()) visit(path, depth + 1)
+        } else if (status !== 'ENOENT') findings.push(unreadable(path, { code: status }))
       }
     } catch (error) {
       findings.push(unreadable(folder, error))
@@ -59,10 +66,6 @@ export function filesOf(overlay: string, findings: Finding[] = []): string[] {
   }
   for (const folder of FOLDERS) if (existsSync(join(overlay, folder))) visit(join(overlay, folder), 1)
   return found
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 /** The finding for a file or folder that the process may not read. */

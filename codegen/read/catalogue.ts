@@ -1,12 +1,13 @@
 // Reads the known facts about models from models/, and checks them against their grammar.
 
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { compareVersions } from '../version.js'
 import type { CatalogueData, Reading } from './catalogue-data.js'
 import { leaveOut, RELEASE, releaseOf } from './catalogue-release.js'
 import { checkGrammar } from './grammar.js'
 import { type SpecSchema, withDefaults } from './spec.js'
+import { isFolder } from './status.js'
 import { onlyDocument, parseYaml, type SourcePosition, type YamlDocument } from './yaml.js'
 
 /**
@@ -48,7 +49,7 @@ export function readCatalogue(project: Reading, root: string, order: number, dis
   }
   for (const name of readdirSync(folder).sort()) {
     const path = join(folder, name)
-    if (!statSync(path).isDirectory()) add(path, 2 * order + 1)
+    if (!isFolder(path)) add(path, 2 * order + 1)
     else for (const inner of readdirSync(path).sort()) add(join(path, inner), 2 * order)
   }
   if (release) project.releases.push({ ...release, ...(leftOut.length > 0 && { leftOut }) })

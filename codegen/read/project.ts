@@ -1,7 +1,7 @@
 // Reads and checks the data folders: each file's data, with positions, and every finding about it. A later root (an
 // operator's own folders) adds to an earlier one and replaces only files with `replaces: true`.
 
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { CatalogueRelease } from '../../engine/plan.js'
 import { pairOf } from '../../engine/snapshot/pairs.js'
@@ -24,6 +24,7 @@ import { isLike, type Named, OF_FORMATS, OF_ROUTES, resolved } from './like.js'
 import { HALVES, type Half, halfName, isOfHalf, type MappingData, usesOf, withNames, withParts } from './parts.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
+import { isFolder } from './status.js'
 import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'
 
 /** The rule for events that wait until an open part is complete. */
@@ -136,7 +137,7 @@ function list(folder: string): string[] {
 
 /** The entries of a folder; none if it is a file. */
 function listInside(path: string): string[] {
-  return statSync(path).isDirectory() ? list(path) : []
+  return isFolder(path) ? list(path) : []
 }
 
 function documents(project: Project, path: string): YamlDocument[] {

@@ -1,10 +1,10 @@
 // `sluice` as a process of its own: what it prints, how it ends, and what happens to exchanges meanwhile.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { below } from '../../tools/proc.mjs'
@@ -171,6 +171,31 @@ describe('sluice start', () => {
     writeFileSync(path, 'nonsense: 1\n')
     await expect.poll(() => gateway.lines.some(line => line.includes('grammar/unknown-key'))).toBe(true)
     expect((await ask(url, 'sim-8')).status).toBe(200)
+  })
+
+  test.each(['1', '2'])('keeps serving if a file that it watches cannot be looked at, with %s workers', async workers => {
+    const path = join(mkdtempSync(join(folder, 'watched-')), 'gateway.yaml')
+    writeFileSync(path, readFileSync(file('listen: 127.0.0.1:0')))
+    const gateway = run('start', '--config', path, '--workers', workers)
+    const url = await gateway.url
+    const good = readFileSync(path, 'utf8')
+    const refused = (): number =>
+      gateway.child.exitCode ?? gateway.lines.filter(line => line.includes('the changed configuration is invalid')).length
+    symlinkSync('loop', join(dirname(path), 'loop'))
+    const unusable = [`pasted${'k'.repeat(300)}`, String.raw`pasted\0b`, 'loop', 'loop/inside']
+    for (const [index, name] of unusable.entries()) {
+      writeFileSync(path, good.replace('secret: none', `secret: { file: "${name}" }`))
+      await expect.poll(refused).toBe(index + 1)
+    }
+    writeFileSync(path, good.replace('sim:', 'sim-8:'))
+    await expect.poll(async () => (await ask(url, 'sim-8')).status).toBe(200)
+    // A link in the overlay.
+    mkdirSync(join(dirname(path), 'providers'))
+    symlinkSync('self.yaml', join(dirname(path), 'providers', 'self.yaml'))
+    await expect.poll(refused).toBe(unusable.length + 1)
+    expect((await ask(url, 'sim-8')).status).toBe(200)
+    expect(gateway.errors()).toBe('')
+    expect(gateway.lines.filter(line => line.includes('pasted'))).toEqual([])
   })
 
   test('serves from one port with --workers 2, and ends with 0', async () => {

@@ -1,6 +1,6 @@
 // The files of a configuration are watched: a change during a reload is applied after it.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -43,4 +43,26 @@ test('the file of a secret is watched from the reload that names it', async () =
   expect(await settle(() => count, 1)).toBe(1)
   writeFileSync(join(folder, 'secret'), 'another')
   expect(await settle(() => count, 2)).toBe(2)
+})
+
+test.runIf(process.getuid?.() === 0)('a secret in a folder that may not be entered does not end the watch', async () => {
+  chmodSync(folder, 0o755)
+  mkdirSync(join(folder, 'private'), { mode: 0o700 })
+  writeFileSync(join(folder, 'private', 'key'), 'a')
+  written('private/key')
+  let count = 0
+  chownSync(config, 65534, 65534)
+  process.seteuid?.(65534)
+  try {
+    const other = watchConfig(config)
+    expect(other.hasChanged()).toBe(false)
+    other.begin(async () => {
+      count++
+    })
+    written('key')
+    expect(await settle(() => count, 1)).toBe(1)
+    other.close()
+  } finally {
+    process.seteuid?.(0)
+  }
 })
