@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import { useOneOf } from '../../codegen/read/suggest.js'
 import { size } from '../../codegen/read/units.js'
-import { parseYaml, type SourcePosition, type YamlDocument } from '../../codegen/read/yaml.js'
+import { parseFilled, type SourcePosition, type YamlDocument } from '../../codegen/read/yaml.js'
 import type { TokenOptions } from '../../engine/control/tokens.js'
 import { duration } from '../../engine/core/durations.js'
 import { rateLimitsIn } from '../../engine/limits/rate-text.js'
@@ -96,11 +96,12 @@ export async function readConfig(path: string, plan: PlanFacts, displayed: strin
     const remedy = 'name an existing file, or write one with `sluice init`'
     return { documents: [], findings: [{ file: displayed, line: 1, column: 1, rule: 'file/missing', detail, remedy }] }
   }
-  const documents = parseYaml(displayed, text, findings)
+  const documents = parseFilled(displayed, text, findings)
   // A file that is not YAML may be a secret, so its text is not quoted.
-  if (findings.length > 0)
+  const [document] = documents
+  if (document === undefined || findings.length > 0)
     return { documents, findings: findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })) }
-  return { documents, ...(await read(documents[0] ?? withoutPositions(displayed, {}), plan, dirname(resolve(path)), options)) }
+  return { documents, ...(await read(document, plan, dirname(resolve(path)), options)) }
 }
 
 function good({ findings, loaded }: Omit<ReadConfig, 'documents'>): Loaded {

@@ -8,7 +8,7 @@ import { leaveOut, RELEASE, releaseOf } from './catalogue-release.js'
 import { checkGrammar } from './grammar.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { isFolder } from './status.js'
-import { onlyDocument, parseYaml, type SourcePosition, type YamlDocument } from './yaml.js'
+import { onlyDocument, parseFilled, type SourcePosition, type YamlDocument } from './yaml.js'
 
 /**
  * A file of models/. A file of a higher layer wins over one of a lower: a root's own files over those in its folders, later
@@ -32,7 +32,7 @@ export function readCatalogue(project: Reading, root: string, order: number, dis
   if (!existsSync(folder)) return []
   const files: CatalogueFile[] = []
   const documentAt = (path: string): YamlDocument | undefined =>
-    onlyDocument(parseYaml(display(path), readFileSync(path, 'utf8'), project.findings), project.findings)
+    onlyDocument(parseFilled(display(path), readFileSync(path, 'utf8'), project.findings), project.findings)
   const own = join(folder, RELEASE)
   const said = existsSync(own) ? documentAt(own) : undefined
   const release = said && releaseOf(project, said)

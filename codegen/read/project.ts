@@ -25,7 +25,7 @@ import { HALVES, type Half, halfName, isOfHalf, type MappingData, usesOf, withNa
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { isFolder } from './status.js'
-import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'
+import { onlyDocument, type Pointer, parseFilled, parseYaml, type YamlDocument } from './yaml.js'
 
 /** The rule for events that wait until an open part is complete. */
 export type Hold = NonNullable<NonNullable<MappingData['stream']>['hold']>
@@ -141,7 +141,7 @@ function listInside(path: string): string[] {
 }
 
 function documents(project: Project, path: string): YamlDocument[] {
-  return parseYaml(display(path), readFileSync(path, 'utf8'), project.findings)
+  return parseFilled(display(path), readFileSync(path, 'utf8'), project.findings)
 }
 
 /** Names of folders and files become names of dialects and providers; an invalid name is a finding. */

@@ -69,6 +69,12 @@ export const RULES: readonly Rule[] = [
     'Correct the file at the position of the finding.',
   ),
   error(
+    'yaml/empty',
+    'A file has content: one that is empty, or has only comments or `null`, may be about to be written again, so that it does not count as absent.',
+    '# gateway.yaml, in which nothing is left',
+    'Write the file, or remove it. `{}` is a file in which everything has its default.',
+  ),
+  error(
     'yaml/documents',
     'A file that describes one thing has one document.',
     'title: One\n---\ntitle: Two',

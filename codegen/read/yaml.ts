@@ -69,6 +69,15 @@ export function parseYaml(file: string, text: string, findings: Finding[]): Yaml
   }
 }
 
+/** The same for a file that must have content: an editor or a shell may have emptied it before it writes it again. */
+export function parseFilled(file: string, text: string, findings: Finding[]): YamlDocument[] {
+  const known = findings.length
+  const documents = parseYaml(file, text, findings)
+  if (findings.length > known || documents.some(({ value }) => value !== null)) return documents
+  findings.push({ file, line: 1, column: 1, rule: 'yaml/empty', detail: 'the file has no content', remedy: 'write it, or remove the file' })
+  return []
+}
+
 function pointerKey(pointer: Pointer): string {
   return pointer.map(part => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

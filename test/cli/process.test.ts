@@ -171,6 +171,10 @@ describe('sluice start', () => {
     writeFileSync(path, 'nonsense: 1\n')
     await expect.poll(() => gateway.lines.some(line => line.includes('grammar/unknown-key'))).toBe(true)
     expect((await ask(url, 'sim-8')).status).toBe(200)
+    // A shell empties a file before the program begins that writes it.
+    writeFileSync(path, '')
+    await expect.poll(() => gateway.lines.filter(line => /yaml\/empty|"reloaded"/.test(line)).length).toBe(2)
+    expect((await ask(url, 'sim-8')).status).toBe(200)
   })
 
   test.each(['1', '2'])('keeps serving if a file that it watches cannot be looked at, with %s workers', async workers => {
