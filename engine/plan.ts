@@ -232,7 +232,10 @@ export interface RateLimitFormat {
   outputTokens?: RateHeaders
 }
 
-/** The paths of texts that people or models wrote, where `[]` stands for each element and `**` for every text below. */
+/**
+ * The paths of texts that people or models wrote, where `[]` stands for each element, `*` for each member and `**` for every text
+ * below.
+ */
 export interface TextPaths {
   request: readonly (readonly string[])[]
   response: readonly (readonly string[])[]
@@ -241,7 +244,7 @@ export interface TextPaths {
   pieces: readonly (readonly string[])[]
   /** The members that distinguish texts which stream at the same time. */
   by: readonly string[]
-  /** Values of members of events that hold no texts; absent: none is known to hold none. */
+  /** Values of members by which an object on a path holds no texts; absent: none is known to hold none. */
   except?: Readonly<Record<string, readonly string[]>>
   /** What repeats texts of an answer, or of an event, in another form. */
   repeats: readonly (readonly string[])[]

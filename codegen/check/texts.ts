@@ -46,9 +46,10 @@ function leadsToText(path: string, id: string, schemas: SchemaSet): boolean {
   return subschemas.some(({ schema }) => [(schema as { type?: string | string[] }).type].flat().includes('string'))
 }
 
-/** An object without declared members may hold texts anywhere. */
+/** An object without declared members may hold texts anywhere, and so may one that has other members, or is of another kind. */
 function isOpen({ schema }: Subschema): boolean {
-  const { type, properties, additionalProperties, union } = schema as Record<string, unknown>
+  const { type, properties, additionalProperties, union } = schema as { union?: Union } & Record<string, unknown>
+  if (additionalProperties === true || union?.other === 'open') return true
   return [type].flat().includes('object') && [properties, additionalProperties, union].every(one => one === undefined || one === true)
 }
 

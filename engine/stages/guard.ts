@@ -70,9 +70,9 @@ export async function guardRequest(
     input = await inputOf(bytes, route, exchange, dialectOf(route, snapshot), route.defaultModel ?? snapshot.defaultModel)
   }
   const patterns = patternsFor('request', guards, key, modelFor(input, route, key, exchange, snapshot))
-  const texts = dialectOf(route, snapshot).texts?.request ?? []
-  if (patterns.length === 0 || texts.length === 0 || input.bytes.length === 0) return { input, target }
-  const bytes = redacted(input.bytes, texts, [], new Redactor(patterns, exchange.log))
+  const { texts } = dialectOf(route, snapshot)
+  if (patterns.length === 0 || !texts?.request.length || input.bytes.length === 0) return { input, target }
+  const bytes = redacted(input.bytes, texts, 'request', new Redactor(patterns, exchange.log))
   if (bytes !== input.bytes) input = await inputOf(bytes, route, exchange, dialectOf(route, snapshot))
   return { input, target }
 }
@@ -122,7 +122,7 @@ export function socketGuard(
   if (texts === undefined || (asked.length === 0 && told.length === 0)) return undefined
   const redactor = new Redactor(asked, exchange.log)
   return {
-    request: frame => (asked.length === 0 || !isJsonObject(frame) ? frame : redacted(frame, texts.request, [], redactor)),
+    request: frame => (asked.length === 0 || !isJsonObject(frame) ? frame : redacted(frame, texts, 'request', redactor)),
     answers(send, fail) {
       const lines: Sink = {
         write(text) {
@@ -152,13 +152,15 @@ function isJsonObject(frame: Buffer): boolean {
 }
 
 /** The bytes of an object with its texts as patterns leave them. Throws where something may not pass. */
-function redacted(bytes: Buffer, paths: TextPaths['request'], repeats: TextPaths['repeats'], redactor: Redactor): Buffer {
+function redacted(bytes: Buffer, texts: TextPaths, side: 'request' | 'response', redactor: Redactor): Buffer {
   const body = JSON.parse(bytes.toString('utf8')) as Json
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return bytes
   const names = new Set<string>()
-  if (repeats.length > 0 && emptyAt(body, repeats))
-    for (const [name] of repeats) if (Object.hasOwn(body, name as string)) names.add(name as string)
-  eachText(body, paths, (text, holder, key, path) => {
+  const paths = texts[side]
+  // Only answers repeat their texts.
+  if (side === 'response' && emptyAt(body, texts.repeats))
+    for (const [name] of texts.repeats) if (Object.hasOwn(body, name as string)) names.add(name as string)
+  eachText(body, paths, texts.except, (text, holder, key, path) => {
     const masked = redactor.whole(text)
     if (masked === text) return
     holder[key] = masked
@@ -235,7 +237,7 @@ export class GuardedAnswers implements AnswerGuard {
     }
     const { texts } = dialectOf(route, snapshot)
     if (texts === undefined || this.patterns.length === 0) return bytes
-    return redacted(bytes, texts.response, texts.repeats, new Redactor(this.patterns, own.log))
+    return redacted(bytes, texts, 'response', new Redactor(this.patterns, own.log))
   }
 
   stream(type: string, open: (mayChange: boolean) => Sink): Sink {

@@ -3,8 +3,9 @@
 // keep their digits; or it is listed here with the reason.
 
 import { describe, expect, test } from 'vitest'
-import { resolveReference, type Schema, type Subschema, schemaId, type Union } from '../../codegen/read/schemas.js'
+import { schemaId } from '../../codegen/read/schemas.js'
 import { plan, project } from '../properties/plan.js'
+import { type Applied, pathsOf } from './schema-paths.js'
 
 /** Paths of objects with such a name that no mapping reads. */
 const LEFT: Readonly<Record<string, readonly RegExp[]>> = {
@@ -15,20 +16,7 @@ const LEFT: Readonly<Record<string, readonly RegExp[]>> = {
   // The beginning of a stream, which has no content yet.
   messages: [/^message\.content\[\]\.input$/],
   // Items of a kind that no schema has, and what an answer repeats of its request.
-  responses: [/^input\[\]\.\*$/, /^(response\.)?(tools\[\]\.parameters|text\.format\.schema)$/],
-}
-
-type Applied = Subschema<Exclude<Schema, boolean>>
-
-/** A schema, what it refers to, and its alternatives. */
-function together(schema: unknown, base: string): Applied[] {
-  if (typeof schema !== 'object' || schema === null) return schema === true ? [{ schema: {}, base }] : []
-  const own = schema as Exclude<Schema, boolean>
-  const target = typeof own.$ref === 'string' ? resolveReference(project.schemas, own.$ref, base) : undefined
-  const others = [own.anyOf, own.oneOf, own.allOf].flatMap(list => (list as unknown[] | undefined) ?? [])
-  const { union } = own as { union?: Union }
-  const all = [...others, ...Object.values(union?.of ?? {})].flatMap(one => together(one, base))
-  return [{ schema: own, base }, ...(target ? together(target.schema, target.base) : []), ...all]
+  responses: [/^input\[\]\.\*$/, /^(response\.)?((tools\[\]\.){1,2}parameters|text\.format\.schema)$/],
 }
 
 const SAYS_MORE = ['$ref', 'anyOf', 'oneOf', 'allOf', 'union', 'properties', 'additionalProperties', 'items', 'enum', 'const', 'pattern']
@@ -36,20 +24,6 @@ const SAYS_MORE = ['$ref', 'anyOf', 'oneOf', 'allOf', 'union', 'properties', 'ad
 /** Whether it allows any object. */
 const isOpen = ({ schema }: Applied): boolean =>
   SAYS_MORE.every(keyword => !(keyword in schema)) && (schema.type === undefined || [schema.type].flat().includes('object'))
-
-/** The paths of open objects. */
-function openPaths(subschemas: readonly Applied[], path: string, seen: readonly unknown[] = []): string[] {
-  const fresh = subschemas.filter(({ schema }) => !seen.includes(schema))
-  const known = [...seen, ...fresh.map(({ schema }) => schema)]
-  return fresh.flatMap(({ schema, base }) => [
-    ...(isOpen({ schema, base }) ? [path] : []),
-    ...openPaths(together(schema.items, base), `${path}[]`, known),
-    ...openPaths(together(schema.additionalProperties, base), `${path}.*`, known),
-    ...Object.entries((schema.properties as Record<string, unknown> | undefined) ?? {}).flatMap(([name, member]) =>
-      openPaths(together(member, base), path === '' ? name : `${path}.${name}`, known),
-    ),
-  ])
-}
 
 /** Whether a verbatim path leads to the path or to something around it; one item may stand for a list of it. */
 function isWithin(path: string, verbatim: readonly string[]): boolean {
@@ -81,7 +55,7 @@ describe.each(Object.values(plan.dialects).filter(({ verbatim }) => verbatim !==
     if (!project.schemas.has(id)) return
     const paths = dialect.verbatim?.[part] ?? []
     const left = LEFT[dialect.name] ?? []
-    const open = [...new Set(openPaths(together(project.schemas.get(id), id), ''))].filter(isOwn)
+    const open = pathsOf(id, isOpen).filter(isOwn)
     const missing = open.filter(path => !paths.some(verbatim => isWithin(path, verbatim)) && !left.some(pattern => pattern.test(path)))
     expect(missing).toEqual([])
   })

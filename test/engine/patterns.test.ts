@@ -18,6 +18,8 @@ let call: string[] | undefined
 let hold: Promise<void> | undefined
 /** Events in place of those that the pieces make. */
 let script: string[] | undefined
+/** A whole answer in place of the one that they make. */
+let answered: Body | undefined
 
 const chunk = (delta: object, finish: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'x', choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] })}\n\n`
@@ -36,6 +38,11 @@ const upstream: Server = createServer((request, response) => {
 })
 
 function whole(response: ServerResponse): void {
+  if (answered) {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(answered))
+    return
+  }
   const message = {
     role: 'assistant',
     content: call ? null : pieces.join(''),
@@ -87,10 +94,21 @@ const gateway: TestGateway = await startGateway({
     { name: 'test', value: KEY },
     { name: 'free', value: 'key-free' },
   ],
-  upstreams: { one: { provider: 'together', base, secret: 'secret-one' } },
-  models: { m: { targets: [{ upstream: 'one' }] }, open: { targets: [{ upstream: 'one' }] } },
+  upstreams: {
+    one: { provider: 'together', base, secret: 'secret-one' },
+    openai: { provider: 'openai', base, secret: 'secret-two' },
+    anthropic: { provider: 'anthropic', base, secret: 'secret-three' },
+    gemini: { provider: 'gemini', base, secret: 'secret-four' },
+  },
+  models: {
+    m: { targets: [{ upstream: 'one' }] },
+    open: { targets: [{ upstream: 'one' }] },
+    gpt: { targets: [{ upstream: 'openai' }] },
+    claude: { targets: [{ upstream: 'anthropic' }] },
+    gemini: { targets: [{ upstream: 'gemini' }] },
+  },
   patterns: {
-    cards: { match: '\\b(?:\\d[ -]?){12,18}\\d\\b', mask: '[card]', window: 32, keys: ['test'], models: ['m'] },
+    cards: { match: '\\b(?:\\d[ -]?){12,18}\\d\\b', mask: '[card]', window: 32, keys: ['test'], models: ['m', 'gpt', 'claude', 'gemini'] },
     mail: { match: ['[\\w.+-]+@[\\w-]+\\.[\\w.]+'], window: 64, in: ['request'] },
     projects: { words: ['Blue Heron', 'Größe'], do: 'block', window: 32, models: ['m'] },
   },
@@ -101,6 +119,7 @@ beforeEach(() => {
   call = undefined
   hold = undefined
   script = undefined
+  answered = undefined
 })
 afterAll(async () => {
   await gateway.close()
@@ -382,4 +401,187 @@ test('a wrong pattern is a finding', async () => {
     const wrong: unknown = await startGateway({ patterns: { e: pattern } }).catch((error: unknown) => error)
     expect((wrong as Error).message).toMatch(/grammar\//)
   }
+})
+
+/** A person's or a model's text where a provider of the client's own dialect gets it, or gives it: what tools saw, ran and found. */
+describe('texts of tools and documents', () => {
+  const MEDIA = '4111111111111111'
+  const send = (path: string, body: Body): Promise<Response> =>
+    fetch(`${gateway.url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
+      body: JSON.stringify(body),
+    })
+  const plain = { type: 'text', media_type: 'text/plain', data: CARD }
+  const found = { type: 'search_result', source: 'https://x.example', title: 'x', content: [{ type: 'text', text: CARD }] }
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: `iVBORw0KGgo/${MEDIA}` } }
+  const documents = [
+    { type: 'document', source: plain },
+    { type: 'document', source: { type: 'content', content: CARD } },
+    { type: 'document', source: { type: 'content', content: [{ type: 'text', text: CARD }, image] } },
+    found,
+    image,
+  ]
+  const ran = { type: 'bash_code_execution_result', stdout: CARD, stderr: CARD, return_code: 0, content: [] }
+  const fetched = { type: 'web_fetch_result', url: 'https://x.example', content: { type: 'document', source: plain, title: CARD } }
+  const cited = { type: 'char_location', cited_text: CARD, document_title: CARD, document_index: 0, start_char_index: 0, end_char_index: 1 }
+  const blocks = [
+    { type: 'text', text: CARD, citations: [cited] },
+    { type: 'bash_code_execution_tool_result', tool_use_id: 'srvtoolu_1', content: ran },
+    { type: 'web_fetch_tool_result', tool_use_id: 'srvtoolu_1', content: fetched },
+    { type: 'mcp_tool_result', tool_use_id: 'mcptoolu_1', is_error: false, content: [{ type: 'text', text: CARD }] },
+  ]
+  const called = [
+    {
+      type: 'code_interpreter_call',
+      id: 'ci_1',
+      status: 'completed',
+      container_id: 'c',
+      code: CARD,
+      outputs: [{ type: 'logs', logs: CARD }],
+    },
+    { type: 'shell_call', id: 'sh_1', call_id: 's', status: 'completed', action: { commands: [CARD] } },
+    { type: 'apply_patch_call', id: 'p_1', call_id: 'p', status: 'completed', operation: { type: 'update_file', path: 'x', diff: CARD } },
+    { type: 'file_search_call', id: 'fs_1', status: 'completed', queries: [CARD], results: [{ file_id: 'f', text: CARD }] },
+    { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: CARD, queries: [CARD] } },
+    { type: 'mcp_call', id: 'mcp_1', name: 'f', server_label: 's', arguments: JSON.stringify({ card: CARD }), output: CARD },
+    {
+      type: 'computer_call',
+      id: 'cu_1',
+      call_id: 'u',
+      status: 'completed',
+      action: { type: 'type', text: CARD },
+      pending_safety_checks: [],
+    },
+    {
+      type: 'local_shell_call',
+      id: 'ls_1',
+      call_id: 'l',
+      status: 'completed',
+      action: { type: 'exec', command: ['echo', CARD], env: { CARD } },
+    },
+    { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: MEDIA, revised_prompt: CARD },
+  ]
+  const items = [
+    ...called,
+    { type: 'shell_call_output', call_id: 's', output: [{ stdout: CARD, stderr: CARD, outcome: { type: 'exit', exit_code: 0 } }] },
+    { role: 'user', content: [{ type: 'input_image', image_url: `data:image/png;base64,${MEDIA}` }] },
+  ]
+  const variables = { card: CARD, part: { type: 'input_text', text: CARD }, image: { type: 'input_image', image_url: `data:,${MEDIA}` } }
+  const thoughts = [
+    { type: 'reasoning.text', text: CARD, index: 0 },
+    { type: 'reasoning.summary', summary: CARD, index: 1 },
+  ]
+  const code = [{ executableCode: { language: 'PYTHON', code: CARD } }, { codeExecutionResult: { outcome: 'OUTCOME_OK', output: CARD } }]
+  const turn = (content: unknown): Body[] => [{ role: 'user', content }]
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'x', stop_reason: 'end_turn', stop_sequence: null }
+  const response = { id: 'resp_1', object: 'response', created_at: 1, status: 'completed', model: 'x' }
+
+  test.each<[string, string, Body]>([
+    ['documents', '/v1/messages', { model: 'claude', max_tokens: 9, messages: turn(documents) }],
+    ['counted documents', '/v1/messages/count_tokens', { model: 'claude', messages: turn(documents) }],
+    [
+      'results of tools',
+      '/v1/messages',
+      { model: 'claude', max_tokens: 9, messages: turn([{ type: 'tool_result', tool_use_id: 'toolu_1', content: documents }]) },
+    ],
+    [
+      'results of server tools',
+      '/v1/messages',
+      { model: 'claude', max_tokens: 9, messages: [...turn('x'), { role: 'assistant', content: [...blocks, image] }] },
+    ],
+    ['items', '/v1/responses', { model: 'gpt', input: items, prompt: { id: 'pmpt_1', variables } }],
+    ['counted items', '/v1/responses/input_tokens', { model: 'gpt', input: items }],
+    [
+      'reasoning',
+      '/v1/chat/completions',
+      {
+        model: 'gpt',
+        messages: [
+          ...turn([{ type: 'image_url', image_url: { url: `data:,${MEDIA}` } }]),
+          { role: 'assistant', content: 'x', reasoning: CARD, reasoning_details: thoughts },
+        ],
+        tools: [{ type: 'custom', custom: { name: 'f', description: CARD } }],
+      },
+    ],
+    [
+      'code',
+      '/v1beta/models/gemini:generateContent',
+      {
+        contents: [
+          { role: 'user', parts: [{ inlineData: { mimeType: 'image/png', data: MEDIA } }] },
+          { role: 'model', parts: code },
+        ],
+      },
+    ],
+  ])('of requests are masked, and media are not: %s', async (_name, path, body) => {
+    await (await send(path, body)).text()
+    expect(seen).toHaveLength(1)
+    const [{ text }] = seen as [(typeof seen)[0]]
+    expect(text).not.toContain(CARD)
+    expect(text).toContain('[card]')
+    expect(text).toContain(MEDIA)
+  })
+
+  test.each<[string, string, Body, Body]>([
+    [
+      'blocks',
+      '/v1/messages',
+      { model: 'claude', max_tokens: 9, messages: turn('x') },
+      { ...message, content: blocks, usage: { input_tokens: 1, output_tokens: 1 } },
+    ],
+    [
+      'items',
+      '/v1/responses',
+      { model: 'gpt', input: 'x' },
+      { ...response, output: called, usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } },
+    ],
+    [
+      'reasoning',
+      '/v1/chat/completions',
+      { model: 'gpt', messages: turn('x') },
+      {
+        ...{ id: 'c', object: 'chat.completion', created: 1, model: 'x' },
+        choices: [{ index: 0, message: { role: 'assistant', content: CARD, reasoning_details: thoughts }, finish_reason: 'stop' }],
+      },
+    ],
+  ])('of answers are masked: %s', async (_name, path, body, given) => {
+    answered = given
+    const text = await (await send(path, body)).text()
+    expect(text).not.toContain(CARD)
+    expect(text).toContain('[card]')
+  })
+
+  test('of streams are masked, whole and in pieces', async () => {
+    const event = (type: string, said: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...said })}\n\n`
+    const details = (text: string): string => chunk({ reasoning_details: [{ type: 'reasoning.text', text, index: 0 }] })
+    script = [...cut(`it is ${CARD}.`).map(details), chunk({ content: 'ok' }), chunk({}, 'stop'), 'data: [DONE]\n\n']
+    const chat = await (await send('/v1/chat/completions', { model: 'gpt', messages: turn('x'), stream: true })).text()
+    const told = [...chat.matchAll(/"reasoning_details":\[\{"type":"reasoning.text","text":"([^"]*)"/g)].map(([, text]) => text).join('')
+    expect(told).toBe('it is [card].')
+    script = [
+      event('message_start', { message: { ...message, content: [], stop_reason: null, usage: { input_tokens: 1, output_tokens: 1 } } }),
+      ...blocks.flatMap((content_block, index) => [
+        event('content_block_start', { index, content_block }),
+        event('content_block_delta', { index, delta: { type: 'citations_delta', citation: cited } }),
+        event('content_block_stop', { index }),
+      ]),
+      event('message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 1 } }),
+      event('message_stop', {}),
+    ]
+    const messages = await (await send('/v1/messages', { model: 'claude', max_tokens: 9, messages: turn('x'), stream: true })).text()
+    script = [
+      ...called.map((item, index) => event('response.output_item.done', { sequence_number: index, output_index: index, item })),
+      event('response.completed', { sequence_number: called.length, response: { ...response, output: called, usage: null } }),
+    ]
+    const responses = await (await send('/v1/responses', { model: 'gpt', input: 'x', stream: true })).text()
+    for (const [text, end] of [
+      [messages, 'message_stop'],
+      [responses, 'response.completed'],
+    ] as const) {
+      expect(text).not.toContain(CARD)
+      expect(text).toContain(end)
+    }
+    expect(responses).toContain(MEDIA)
+  })
 })

@@ -165,13 +165,8 @@ export class SlidingSink implements Sink {
 
   private accept(raw: string, data: string, event: Json): void {
     const { texts, redactor } = this
-    if (isExcepted(event, texts)) {
-      this.queue.push({ raw, data, event, pieces: [], isChanged: false })
-      this.waiting += raw.length
-      return
-    }
     let isChanged = emptyAt(event, texts.repeats)
-    eachText(event, texts.event, (text, holder, key, _path, along) => {
+    eachText(event, texts.event, texts.except, (text, holder, key, _path, along) => {
       if (this.written === 'frames') this.settle(this.byOf(along))
       const masked = redactor.whole(text)
       if (masked === text) return
@@ -179,7 +174,7 @@ export class SlidingSink implements Sink {
       isChanged = true
     })
     const pieces: Piece[] = []
-    eachText(event, texts.pieces, (text, holder, key, path, along) => {
+    eachText(event, texts.pieces, texts.except, (text, holder, key, path, along) => {
       const channel = this.channelOf(path, along)
       pieces.push({ holder, key, channel, from: channel.total, to: channel.total + text.length })
       channel.kept += text
@@ -323,12 +318,6 @@ function withData(raw: string, data: string, json: string): string {
   // Data of several lines is joined into one.
   const lines = raw.split(/\r\n|\r|\n/).filter(line => line !== '' && !line.startsWith('data'))
   return [...lines, `data: ${json}`, '', ''].join('\n')
-}
-
-function isExcepted(event: Json, { except }: TextPaths): boolean {
-  if (except === undefined) return false
-  for (const member in except) if (except[member]?.includes((event as Record<string, Json>)[member] as string)) return true
-  return false
 }
 
 function plain(value: Json): Json {

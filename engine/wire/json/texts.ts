@@ -1,17 +1,19 @@
 // The texts in a JSON value, by path.
 
-import type { Json } from '../../plan.js'
+import type { Json, TextPaths } from '../../plan.js'
 
 /** The object or list that holds a text, and its key. */
 export type Holder = Record<string | number, Json>
 
 /**
  * Calls `each` for every text at some paths, where `[]` stands for each element of a list, or for a single value in place
- * of a list, and `**` for every text below. `along` are the objects on the path, from the whole value on.
+ * of a list, `*` for each member of an object, and `**` for every text below. `along` are the objects on the path, from the
+ * whole value on; one of them with a value of `except` leads to no text.
  */
 export function eachText(
   value: Json,
   paths: readonly (readonly string[])[],
+  except: TextPaths['except'],
   each: (text: string, holder: Holder, key: string | number, path: number, along: readonly Holder[]) => void,
 ): void {
   const along: Holder[] = []
@@ -27,9 +29,12 @@ export function eachText(
       else step(holder, key, path, at + 1, number)
       return
     }
-    if (name === undefined || typeof current !== 'object' || current === null || !Object.hasOwn(current, name)) return
-    along.push(current as Holder)
-    step(current as Holder, name, path, at + 1, number)
+    if (name === undefined || typeof current !== 'object' || current === null) return
+    const object = current as Holder
+    if (except !== undefined && isExcepted(object, except)) return
+    along.push(object)
+    if (name === '*') for (const member of Object.keys(object)) step(object, member, path, at + 1, number)
+    else if (Object.hasOwn(object, name)) step(object, name, path, at + 1, number)
     along.pop()
   }
   const below = (holder: Holder, key: string | number, number: number): void => {
@@ -41,6 +46,11 @@ export function eachText(
   }
   const root: Holder = { value }
   for (const [number, path] of paths.entries()) step(root, 'value', path, 0, number)
+}
+
+function isExcepted(object: Holder, except: NonNullable<TextPaths['except']>): boolean {
+  for (const member in except) if (except[member]?.includes(object[member] as string)) return true
+  return false
 }
 
 /** Empties the lists and objects at some paths; returns whether there was one. */
