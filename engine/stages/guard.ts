@@ -255,7 +255,7 @@ export class GuardedAnswers implements AnswerGuard {
     }
     if (framing === undefined || !framing.isStream(media)) {
       // What is neither a stream of events nor a text has none.
-      if (!isText(media)) return open(false)
+      if (!isText(media, dialect)) return open(false)
       return new TextSink(open(true), new Redactor(patterns, own.log), error => {
         note(error)
         own.endWith(error)
@@ -279,8 +279,12 @@ export class GuardedAnswers implements AnswerGuard {
   }
 }
 
-/** Whether an answer is one text: transcripts and subtitles are. */
-function isText(media: string): boolean {
+/**
+ * Whether an answer is one text: transcripts and subtitles are. Where a dialect answers with text, each type is text that is
+ * not surely something else; providers give none, or one for any bytes.
+ */
+function isText(media: string, { gives }: Dialect): boolean {
+  if (gives === 'text') return !/^(?:audio|image|video)\//.test(media)
   return (media.startsWith('text/') && media !== 'text/event-stream') || media === 'application/x-subrip'
 }
 

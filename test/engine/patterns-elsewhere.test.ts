@@ -13,14 +13,14 @@ const CARD = '4111 1111 1111 1111'
 
 /** What the provider was sent, as it came; and what it answers. */
 let seen: string[] = []
-let answered = { type: 'application/json', pieces: ['{"text":"Hi"}'] }
+let answered: { type: string | undefined; pieces: string[] } = { type: 'application/json', pieces: ['{"text":"Hi"}'] }
 
 const upstream: Server = createServer((request, response) => {
   const chunks: Buffer[] = []
   request.on('data', chunk => chunks.push(chunk))
   request.on('end', () => {
     seen.push(Buffer.concat(chunks).toString('latin1'))
-    response.writeHead(200, { 'content-type': answered.type })
+    response.writeHead(200, answered.type === undefined ? {} : { 'content-type': answered.type })
     for (const piece of answered.pieces) response.write(piece)
     response.end()
   })
@@ -150,7 +150,14 @@ describe('forms', () => {
 })
 
 describe('plain text answers', () => {
-  test.each(['text/plain; charset=utf-8', 'text/vtt', 'application/x-subrip'])('of %s are masked, wherever they are cut', async type => {
+  test.each([
+    'text/plain; charset=utf-8',
+    'text/vtt',
+    'application/x-subrip',
+    'application/octet-stream',
+    'application/ttml+xml',
+    undefined,
+  ])('of the type %s are masked, wherever they are cut', async type => {
     for (const length of [1, 3, 7, 1000]) {
       answered = { type, pieces: `Grüße: pay ${CARD} to them and ${CARD}.`.match(new RegExp(`[\\s\\S]{1,${length}}`, 'g')) ?? [] }
       const response = await post('/v1/audio/transcriptions', [
