@@ -35,11 +35,14 @@ export function finderOf(source: string): Finder {
 /** A character that is no letter, digit or underscore: where a word may begin and end, in any script. */
 const EDGE = String.raw`[^\p{L}\p{N}\p{M}_]`
 
+/** White space of any script. RE2's own class has that of ASCII alone, and not all of it. */
+const BLANK = String.raw`[\s\v\x{85}\x{FEFF}\p{Z}]+`
+
 /** Whole words and phrases, ignoring case. A blank of a phrase matches any white space. */
 export function wordFinder(words: readonly string[]): Finder {
   // The longest word that matches wins.
   const ordered = [...words].sort((left, right) => right.length - left.length)
-  const alternatives = ordered.map(word => word.trim().split(/\s+/).map(RE2JS.quote).join(String.raw`\s+`))
+  const alternatives = ordered.map(word => word.trim().split(/\s+/).map(RE2JS.quote).join(BLANK))
   const compiled = RE2JS.compile(`(?i)(?:^|${EDGE})(${alternatives.join('|')})(?:${EDGE}|$)`)
   return {
     find(text, from) {

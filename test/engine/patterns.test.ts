@@ -206,6 +206,13 @@ describe('requests', () => {
     expect(seen).toEqual([])
   })
 
+  test.each([...'\t\n\v\f\r \u0085\u00a0\u1680\u2009\u2028\u2029\u202f\u205f\u3000\ufeff'])(
+    'with %j as a blank of a phrase are blocked',
+    async blank => {
+      expect((await ask({ messages: [{ role: 'user', content: `the blue${blank}${blank}heron.` }] })).status).toBe(403)
+    },
+  )
+
   test.each(['blue herons', 'Übergröße', 'Größen', 'xblue heron'])('with %s, which is another word, are not blocked', async content => {
     expect((await ask({ messages: [{ role: 'user', content }] })).status).toBe(200)
   })
