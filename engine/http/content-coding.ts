@@ -23,10 +23,14 @@ const CODINGS: ReadonlyMap<string, Coding> = new Map([
   ['br', { whole: promisify(brotliDecompress), stream: createBrotliDecompress }],
 ])
 
-/** The name of a body's coding, in lower case; undefined: it has none. */
+/** The name of a body's coding, in lower case; undefined: it has none. Of several, no coding has the name. */
 export function codingOf({ headers }: Pick<Exchange, 'headers'>): string | undefined {
-  const coding = headers['content-encoding']?.trim().toLowerCase()
-  return coding === 'identity' ? undefined : coding
+  const codings = headers['content-encoding']
+    ?.toLowerCase()
+    .split(',')
+    .map(coding => coding.trim())
+    .filter(coding => coding !== '' && coding !== 'identity')
+  return codings === undefined || codings.length === 0 ? undefined : codings.join()
 }
 
 function known(name: string): Coding {

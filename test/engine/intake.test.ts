@@ -198,6 +198,9 @@ describe.concurrent('a body', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
+    ['GZIP, identity', gzipSync],
+    ['identity', Buffer.from],
+    ['', Buffer.from],
   ])('in %s is read', async (coding, compress) => {
     const { gateway, upstreams } = await setUp([ok])
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -224,6 +227,7 @@ describe.concurrent('a body', () => {
     ['gzip', gzipSync(Buffer.alloc(40 * 1024 * 1024)), 413],
     ['gzip', Buffer.from('no gzip'), 400],
     ['compress', Buffer.from(BODY), 415],
+    ['gzip, br', gzipSync(BODY), 415],
   ])('in %s that cannot be read is refused (%#)', async (coding, body, status) => {
     const { gateway } = await setUp([ok])
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
