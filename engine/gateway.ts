@@ -43,7 +43,7 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   answers?.expect(said)
   if (snapshot.store) noteLabels(route, said, exchange, snapshot)
   const all = choose(route, said, key, exchange, snapshot)
-  const choice = changed?.target === undefined ? all : narrowed(all, changed.target)
+  const choice = changed?.target === undefined ? all : narrowed(all, changed.target, exchange)
   const whole = route.keep && snapshot.store ? restore(route.keep, said, choice, route, exchange, snapshot) : said
   const input = whole instanceof Promise ? await whole : whole
   const limited = snapshot.hasLimits() ? limit(route, input, key, choice.model, exchange, snapshot) : undefined

@@ -23,8 +23,28 @@ const MOST_FACTS = 32
 export interface Said {
   /** Makes the changes of one service; absent where nothing can be changed. Throws if they cannot be made. */
   change?(replacements: Replacements): void
-  /** A target of the model, or an upstream. */
-  target: string | undefined
+  target: ChosenTarget | undefined
+}
+
+/** A target of the model, or an upstream, and the service that chose it. */
+export interface ChosenTarget {
+  name: string
+  service: LinkedCall
+}
+
+/** What the client gets where a service failed that the request must not continue without. */
+function unavailable({ name }: LinkedCall, cause: string): GatewayError {
+  return new GatewayError('unavailable', 'A check of this request cannot be made at the moment.', {
+    retryAfter: '1',
+    cause: `the call ${name} failed: ${cause}`,
+  })
+}
+
+/** Notes that a service chose a target that is none. Throws if the request must not continue without the service. */
+export function noSuchTarget({ name, service }: ChosenTarget, { log }: Exchange): void {
+  const cause = `target names ${named(name)}, which the model does not have, or which does not serve the request`
+  for (const one of log.consulted ?? []) if (one.call === service.name) Object.assign(one, { result: 'failed', cause })
+  if (service.refusesOnFail) throw unavailable(service, cause)
 }
 
 /**
@@ -59,10 +79,7 @@ export async function consult(
     const cause = thrown instanceof GatewayError ? thrown.message : describeCause(thrown)
     note('failed', cause)
     if (!service.refusesOnFail) return
-    throw new GatewayError('unavailable', 'A check of this request cannot be made at the moment.', {
-      retryAfter: '1',
-      cause: `the call ${service.name} failed: ${cause}`,
-    })
+    throw unavailable(service, cause)
   }
   const { refuse, replace, target, facts } = answer
   if (facts) log.facts = { ...log.facts, ...facts }
@@ -75,7 +92,7 @@ export async function consult(
       headers: { 'x-should-retry': 'false' },
     })
   }
-  if (target !== undefined) said.target = target
+  if (target !== undefined) said.target = { name: target, service }
   note(replace || target !== undefined ? 'changed' : 'passed')
 }
 

@@ -10,7 +10,7 @@ import type { FormTexts } from '../wire/form.js'
 import { framings } from '../wire/framing.js'
 import { eachText, emptyAt } from '../wire/json/texts.js'
 import { type Choice, taskOf } from './choose.js'
-import { consult, type Said } from './consult.js'
+import { type ChosenTarget, consult, noSuchTarget, type Said } from './consult.js'
 import { type AnswerGuard, GuardedExchange } from './guarded-exchange.js'
 import { type Input, inputOf, saidAt } from './read.js'
 import { Redactor } from './redactor.js'
@@ -37,7 +37,7 @@ export async function guardAdmission(
 /** A request after its guards, and the target that they chose. */
 export interface GuardedRequest {
   input: Input
-  target: string | undefined
+  target: ChosenTarget | undefined
 }
 
 /**
@@ -53,7 +53,7 @@ export async function guardRequest(
   snapshot: Snapshot,
 ): Promise<GuardedRequest> {
   let input = asked
-  let target: string | undefined
+  let target: ChosenTarget | undefined
   for (const call of callsAt('request', guards, key, modelFor(asked, route, key, exchange, snapshot))) {
     const before = input
     let { bytes } = before
@@ -169,13 +169,12 @@ function redacted(bytes: Buffer, texts: TextPaths, side: 'request' | 'response',
   return withMembers(bytes, body as Body, names)
 }
 
-/** The bindings of the chosen target. Throws if there is none. */
-export function narrowed(choice: Choice, target: string): Choice {
-  const bindings = choice.bindings.filter(({ target: { name, upstream } }) => name === target || upstream === target)
+/** The bindings of the chosen target; if there is none, all of them, or what is thrown for the failure of the call. */
+export function narrowed(choice: Choice, chosen: ChosenTarget, exchange: Exchange): Choice {
+  const bindings = choice.bindings.filter(({ target: { name, upstream } }) => name === chosen.name || upstream === chosen.name)
   if (bindings.length > 0) return { ...choice, bindings }
-  throw new GatewayError('unavailable', 'The target that was chosen for this request does not exist.', {
-    cause: `a call chose a target that the model does not have, or that does not serve the request: ${target.slice(0, 100)}`,
-  })
+  noSuchTarget(chosen, exchange)
+  return choice
 }
 
 /** Checks the answer of an exchange before the client gets it. */

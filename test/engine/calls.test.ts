@@ -105,7 +105,7 @@ const gateway: TestGateway = await startGateway({
       at: 'request',
       url: `${service.url}/optional`,
       send: '{}',
-      may: ['refuse', 'replace'],
+      may: ['refuse', 'replace', 'target'],
       on_fail: 'pass',
       models: ['optional'],
     },
@@ -216,8 +216,24 @@ test('a call can choose the target, and add facts to the log', async () => {
       { call: 'filter', result: 'changed' },
     ],
   })
+})
+
+test('a target that the model does not have is a failure of the call that chose it', async () => {
   says('/filter', { target: 'nobody' })
-  expect((await ask('m')).status).toBe(503)
+  const refused = await ask('m')
+  expect([refused.status, refused.headers.get('retry-after'), one.seen.length]).toEqual([503, '1', 0])
+  const failed = { result: 'failed', cause: expect.stringContaining('nobody') }
+  expect(await lineOf(refused.headers.get('x-request-id'))).toMatchObject({
+    error: { kind: 'unavailable' },
+    calls: [
+      { call: 'login', result: 'passed' },
+      { call: 'filter', ...failed },
+    ],
+  })
+  says('/optional', { target: 'nobody' })
+  const passed = await ask('optional')
+  expect([passed.status, one.seen.length]).toEqual([200, 1])
+  expect(await lineOf(passed.headers.get('x-request-id'))).toMatchObject({ calls: [{}, { call: 'optional', ...failed }] })
 })
 
 test.each([
