@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import { NANO } from '../../engine/core/usage.js'
 import { DAY } from '../store/columns.js'
 import type { Store } from '../store/store.js'
+import { readList } from './lists.js'
 import { type Range, textsOf } from './queries.js'
 
 const NAMES = ['key', 'team', 'grp', 'model', 'target', 'route', 'tags', 'region'] as const
@@ -61,7 +62,7 @@ const COLUMNS: Readonly<Record<string, (line: Line) => string | number | null>> 
   SkuId: ({ target }) => target,
   SubAccountId: ({ team }) => team,
   SubAccountName: ({ team }) => team,
-  Tags: ({ tags }) => (tags === null ? null : JSON.stringify(Object.fromEntries((JSON.parse(tags) as string[]).map(tag => [tag, true])))),
+  Tags: ({ tags }) => (tags === null ? null : JSON.stringify(Object.fromEntries((readList(tags) as string[]).map(tag => [tag, true])))),
   x_Key: ({ key }) => key,
   x_Group: ({ grp }) => grp,
   x_Requests: ({ n }) => n,

@@ -8,6 +8,7 @@ import { idAt } from '../store/periods.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums, Tables } from '../store/tables.js'
 import { turn } from '../turns.js'
+import { readList } from './lists.js'
 import { sumsOf } from './rows.js'
 
 /** The names that usage may be grouped by. */
@@ -278,8 +279,8 @@ async function shown(store: Store, rows: readonly LedgerTable[]): Promise<Exchan
     const view: ExchangeView = { id: row.id, at: new Date(at).toISOString() }
     for (const name of NAMED) view[SHOWN[name] ?? name] = text(row[name])
     if (typeof view.budgets === 'string') view.budgets = JSON.parse(view.budgets)
-    if (typeof view.tags === 'string') view.tags = JSON.parse(view.tags)
-    if (typeof view.facts === 'string') view.facts = JSON.parse(view.facts)
+    if (typeof view.tags === 'string') view.tags = readList(view.tags)
+    if (typeof view.facts === 'string') view.facts = readList(view.facts)
     const figures = Object.fromEntries(FIGURES.map(name => [name, row[name]]))
     return {
       ...view,

@@ -1,10 +1,12 @@
 // Records as rows of the ledger, and the sums of rows.
 
 import { PARTIAL } from '../../engine/control/records.js'
+import { storable } from '../../engine/core/text.js'
 import { DAY, FLAG_ESTIMATED, FLAG_HEDGED, FLAG_MIRROR, FLAG_STREAM, HOUR, RARE_METERS, ROLLUPS, SUMS } from '../store/columns.js'
 import type { NameKind } from '../store/names.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums } from '../store/tables.js'
+import { isTooLong, listOf } from './lists.js'
 import type { Price, Pricing } from './price.js'
 import type { ExchangeRecord } from './record.js'
 
@@ -48,8 +50,8 @@ type NamedColumn = keyof typeof NAMED
 const NAMED_COLUMNS = Object.keys(NAMED) as NamedColumn[]
 const KINDS = NAMED_COLUMNS.map(column => NAMED[column][0])
 const TEXTS = NAMED_COLUMNS.map((column): TextOf => NAMED[column][1])
-/** The accounts of an exchange are the gateway's own text. */
-const PURSE = NAMED_COLUMNS.indexOf('purse')
+/** JSON, which is never cut: accounts and facts are made of what the configuration names, and lists of tags are bounded. */
+const WHOLE = new Set((['purse', 'facts', 'tags'] as const).map(name => NAMED_COLUMNS.indexOf(name)))
 
 /** Makes rows of records; names that are new are added to the store. */
 export async function rowsOf(records: readonly ExchangeRecord[], store: Store, pricing: Pricing): Promise<Entry[]> {
@@ -68,7 +70,8 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
 /** A text in a column, cut if a client may have chosen it; undefined for an empty one. */
 function cut(text: string | undefined, place: number): string | undefined {
   if (text === undefined || text === '') return undefined
-  return text.length <= LONGEST || place === PURSE ? text : text.slice(0, LONGEST)
+  // The cut may divide a character, and the store would hold another text.
+  return text.length <= LONGEST || WHOLE.has(place) ? text : storable(text.slice(0, LONGEST))
 }
 
 function rowOf(record: ExchangeRecord, names: Record<NamedColumn, number | null>, price: Price | undefined): LedgerTable {
@@ -112,12 +115,12 @@ function rareOf({ words }: ExchangeRecord): Rare {
   return rare
 }
 
-/** The tags of the key and those of the request, as one list. */
+/** The tags of the key and those of the request, as one list: no client displaces a tag of the key. */
 function tagsOf(record: ExchangeRecord): string | undefined {
   const more = record.words?.tags
-  if (more === undefined) return record.tags
+  if (more === undefined && (record.tags === undefined || !isTooLong(record.tags))) return record.tags
   const own = record.tags === undefined ? [] : (JSON.parse(record.tags) as string[])
-  return JSON.stringify([...new Set([...own, ...more])].sort())
+  return listOf(new Set([...own, ...(more ?? [])]))
 }
 
 function spendingOf({ accounts, worker }: ExchangeRecord): Entry['spending'] {

@@ -19,9 +19,9 @@ export function noteLabels(route: Route, input: { outline: Body }, exchange: Exc
   if (user !== undefined) labels.endUser = user
   const run = inHeader(session, exchange) ?? inBody(members?.session, input.outline)
   if (run !== undefined) labels.session = run
-  const words = inHeader(tags, exchange)
-  if (words !== undefined) labels.tags = tagsOf(words)
-  if (user !== undefined || run !== undefined || words !== undefined) exchange.log.labels = labels
+  const words = tags === undefined ? undefined : exchange.headers[tags]
+  if (words) labels.tags = tagsOf(words)
+  if (user !== undefined || run !== undefined || words) exchange.log.labels = labels
 }
 
 function inHeader(name: string | undefined, exchange: Exchange): string | undefined {
@@ -47,6 +47,8 @@ function textOf(value: string | undefined): string | undefined {
 }
 
 function tagsOf(text: string): string[] {
-  const words = text.split(',').map(word => word.trim())
-  return words.filter(word => word !== '').slice(0, MOST_TAGS)
+  return text
+    .split(',')
+    .flatMap(word => textOf(word.trim()) ?? [])
+    .slice(0, MOST_TAGS)
 }

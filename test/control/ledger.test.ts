@@ -57,6 +57,20 @@ function record(at: number, more: Partial<ExchangeRecord> = {}): ExchangeRecord 
 const price = (one: ExchangeRecord) => (one.model === 'm1' ? { cost: 1_000, charge: 1_500, set: 'table-1' } : undefined)
 const add = async (store: Store, records: ExchangeRecord[], part = 0) => writeEntries(store, await rowsOf(records, store, price), part, [])
 
+/** A query of the rows of a day. */
+const everything = (from: number) => ({
+  from,
+  to: from + DAY,
+  key: undefined,
+  model: undefined,
+  target: undefined,
+  end_user: undefined,
+  session: undefined,
+  failed: false,
+  before: undefined,
+  limit: 20,
+})
+
 onEachEngine(make => {
   test('a record that comes twice is counted once in every rollup', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
@@ -157,18 +171,7 @@ onEachEngine(make => {
       }),
     )
     for (let index = 0; index < records.length; index += 500) await add(store, records.slice(index, index + 500))
-    const query = {
-      from: begin,
-      to: begin + 1e9,
-      key: 'k0',
-      model: undefined,
-      target: undefined,
-      end_user: undefined,
-      session: undefined,
-      failed: true,
-      before: undefined,
-      limit: 20,
-    }
+    const query = { ...everything(begin), to: begin + 1e9, key: 'k0', failed: true }
     const seen: unknown[] = []
     for (let before: string | undefined; ; ) {
       const page = await listExchanges(store, { ...query, before })
@@ -247,6 +250,36 @@ onEachEngine(make => {
     })
     // A missing price is not 0.
     expect(lines[0]).toMatchObject({ BilledCost: null, x_Charge: null, x_UnpricedRequests: 1, SubAccountId: null, Tags: null })
+    await store.close()
+  })
+
+  test('long texts are cut where a store can hold them, and lists only between their words', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    const at = Date.parse('2026-11-21T12:00:00Z')
+    const tags = Array.from({ length: 32 }, (_, index) => `${String(index).padStart(2, '0')}${'語'.repeat(62)}`)
+    await add(store, [record(at, { key: `${'k'.repeat(255)}😀`, tags: JSON.stringify(tags) })])
+    const { exchanges } = await listExchanges(store, everything(at))
+    expect(exchanges[0]?.key).toMatch(/^k{255}.?$/)
+    const kept = exchanges[0]?.tags as string[]
+    expect(kept.length).toBeGreaterThan(5)
+    expect(tags.slice(0, kept.length)).toEqual(kept)
+    await store.close()
+  })
+
+  test('of a list that an earlier version cut, the whole words are read', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    const at = Date.parse('2026-11-21T12:00:00Z')
+    await add(store, [record(at, { tags: '["cut"]', facts: '{"cut":"cut"}' })])
+    for (const [kind, text] of [
+      ['tags', '["a","b\\"c","d\\'],
+      ['facts', '{"tier":"flex","quality":"hi'],
+    ] as const)
+      await store.db.updateTable('name').set({ text }).where('kind', '=', kind).execute()
+    const { exchanges } = await listExchanges(store, everything(at))
+    expect(exchanges).toMatchObject([{ tags: ['a', 'b"c'], facts: { tier: 'flex' } }])
+    const lines: Record<string, unknown>[] = []
+    for await (const page of focusLines(store, { from: at, to: at + DAY / 2 }, 'USD')) lines.push(...page)
+    expect(lines.map(line => line.Tags)).toEqual(['{"a":true,"b\\"c":true}'])
     await store.close()
   })
 

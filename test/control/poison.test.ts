@@ -125,4 +125,33 @@ onEachEngine(make => {
     expect(left.prepare('select count(*) as n from batch').get()).toEqual({ n: 0 })
     left.close()
   })
+
+  test('a row with any number of long tags can be read, and the tags of its key are among them', async () => {
+    const gateway = await stage.start({ ...file, labels: { tags: 'x-tags' } })
+    const count = (await rowsOf(gateway, 0)).length
+    const own = Array.from({ length: 8 }, (_, index) => `zone-with-a-name-of-${'forty'.repeat(4)}-${index}`)
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: `tagged-${count}`, tags: own })
+    const lists = [Array.from({ length: 16 }, (_, index) => `a-cost-centre-${10 + index}`), ['b', 'c', 'd'].map(one => one.repeat(300))]
+    for (const list of lists) {
+      const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${body.secret}`, 'content-type': 'application/json', 'x-tags': list.join(',') },
+        body: JSON.stringify({ model: 'm', messages: [], user: '{"prompt_tokens":7,"completion_tokens":3}' }),
+      })
+      expect([response.status, (await response.text()).length > 0]).toEqual([200, true])
+    }
+    const rows = await until(
+      () => exported<Row & { tags: string[] | null }>(gateway),
+      found => found.length >= count + lists.length,
+    )
+    // A tag is cut like any label, and of a list those are left out that do not fit.
+    expect(rows.slice(-2).map(({ tags }) => tags)).toEqual([
+      [...(lists[0] as string[]), ...own],
+      ['b'.repeat(256), ...own],
+    ])
+    expect((await gateway.command('ledger', 'list')).code).toBe(0)
+    const focus = await gateway.command('ledger', 'export', '--format', 'focus')
+    expect([focus.code, focus.out.includes('cost-centre-25')]).toEqual([0, true])
+    await gateway.stop()
+  })
 })
