@@ -43,6 +43,8 @@ export interface Row extends Partial<Record<string, unknown>> {
   region: string | null
   facts: Partial<Record<Fact, string>> | null
   estimated: boolean
+  /** A copy of a client's request, for which nobody is charged. */
+  mirror: boolean
   budgets: string[] | null
 }
 
@@ -114,6 +116,7 @@ async function explain(row: Row, config: string | undefined): Promise<Explanatio
   const explained = source && explainCost(source.prices, gateway.currency, source, usage, Date.parse(row.at))
   const group = row.group === null ? 1 : (groupOf(row.group, gateway)?.times ?? 1)
   const cost = explained?.cost ?? null
+  const charge = cost === null ? null : row.mirror ? 0 : Math.round(cost * group)
   return {
     currency: gateway.currency,
     terms: (explained?.terms ?? []).map(({ meter, units, rate }) => ({
@@ -130,7 +133,7 @@ async function explain(row: Row, config: string | undefined): Promise<Explanatio
       group: factor(group, config, ['groups', row.group ?? '', 'times']),
     },
     cost: cost === null ? null : cost / NANO,
-    charge: cost === null ? null : Math.round(cost * group) / NANO,
+    charge: charge === null ? null : charge / NANO,
     recorded: { cost: row.cost === null ? null : row.cost / NANO, charge: row.charge === null ? null : row.charge / NANO },
   }
 }
@@ -241,7 +244,7 @@ function textOf(row: Row, { currency, terms, times, cost, charge, recorded }: Ex
   if (region.times !== 1) lines.push(`               × ${region.times} of the region ${row.region}  (${region.at})`)
   lines.push(cost === null ? '  cost         no price' : `  cost         ${amount(cost)}`)
   if (group.times !== 1) lines.push(`               × ${group.times} of the group ${row.group}  (${group.at})`)
-  if (charge !== null) lines.push(`  charge       ${amount(charge)}`)
+  if (charge !== null) lines.push(`  charge       ${amount(charge)}${row.mirror ? '  (nobody is charged for a mirror)' : ''}`)
   if (row.budgets !== null) lines.push(`  counts in    ${row.budgets.join(', ')}`)
   if (cost !== recorded.cost || charge !== recorded.charge)
     lines.push(

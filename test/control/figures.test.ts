@@ -129,6 +129,38 @@ test('commands list the exchanges that match the options, and instances', async 
   expect(instances.length).toBe(2)
 })
 
+test('rows of mirrored requests are listed page by page, shown and explained', async () => {
+  const own = await stage.start({
+    models: {
+      seen: {
+        price: { input: 1, output: 1 },
+        targets: [{ upstream: 'up', model: 'sim' }],
+        mirror: { to: { upstream: 'up', model: 'sim' }, share: '100%' },
+      },
+    },
+  })
+  for (let count = 0; count < 2; count++) await ask(own.url, FILE_KEY, 'seen')
+  const page = async (query: string) =>
+    (await own.admin<{ exchanges: { id: string; mirror: boolean }[]; next: string | null }>('GET', `/exchanges?limit=${query}`)).body
+  const all = await until(
+    async () => (await page('200')).exchanges,
+    rows => rows.length === 4,
+  )
+  const ids: string[] = []
+  for (let before: string | null = ''; before !== null; ) {
+    const { exchanges: rows, next }: Awaited<ReturnType<typeof page>> = await page(`1${before && `&before=${before}`}`)
+    ids.push(...rows.map(({ id }) => id))
+    before = next
+  }
+  expect(ids).toEqual(all.map(({ id }) => id))
+  const { id } = all.find(({ mirror }) => mirror) as { id: string }
+  const shown = await own.command('ledger', 'show', id)
+  expect([shown.code, shown.out.includes(id)]).toEqual([0, true])
+  const { code, out } = await own.command('cost', id)
+  expect([code, out.split('\n').at(-1)]).toEqual([0, '  charge       0 USD  (nobody is charged for a mirror)'])
+  await own.stop()
+})
+
 test('the holder of a key sees its name, team, models and limits', async () => {
   const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'own', team: 'red', models: ['sim-2*'], tags: ['t'] })
   const response = await fetch(`${gateway.url}/v1/key`, { headers: { authorization: `Bearer ${body.secret}` } })

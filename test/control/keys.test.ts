@@ -39,7 +39,7 @@ const WRONG: [string, string, unknown, number, string, string?][] = [
   ['GET', '/audit?before=2147483648', undefined, 422, 'In the query, before must be <= 2147483647.', 'before'],
   ['GET', '/nothing/%00', undefined, 404, 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'],
   ['GET', '/exchanges?limit=-1', undefined, 422, 'In the query, limit must be >= 1.', 'limit'],
-  ['GET', '/exchanges/nothing', undefined, 422, 'In the path, id must match pattern "^[0-9a-f]{32}$".', 'id'],
+  ['GET', '/exchanges/nothing', undefined, 422, 'In the path, id must match pattern "^[0-9a-f]{32}(-mirror)?$".', 'id'],
   ['GET', '/exchanges/%E0%A4%A', undefined, 400, "'/admin/v1/exchanges/%E0%A4%A' is not a valid url component"],
   ['GET', '/nothing', undefined, 404, 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'],
 ]
