@@ -12,7 +12,7 @@ export async function* csvOf(pages: Pages, columns = EXPORTED): AsyncGenerator<s
 /** A field of CSV. Words of clients that a spreadsheet would take for a formula are escaped. */
 function fieldOf(value: unknown): string {
   if (value === null || value === undefined) return ''
-  const text = Array.isArray(value) ? value.join(' ') : String(value)
+  const text = Array.isArray(value) ? value.join(' ') : typeof value === 'object' ? JSON.stringify(value) : String(value)
   const safe = typeof value !== 'number' && /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
