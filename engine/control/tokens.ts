@@ -24,6 +24,8 @@ export interface TokenOptions {
 const PREFIX = 'jwt:'
 /** Seconds by which clocks may differ. */
 const TOLERANCE = 5
+/** Milliseconds: the last time that is a date. A claim can be any number. */
+const LAST_DATE = 8_640_000_000_000_000
 /** Verified tokens in the cache. */
 const MOST = 10_000
 /**
@@ -136,7 +138,7 @@ export class TokenKeys implements KeySource {
       sha256: '',
       groups,
       enabled: true,
-      expires: ((payload.exp as number) + TOLERANCE) * 1000,
+      expires: Math.min(((payload.exp as number) + TOLERANCE) * 1000, LAST_DATE),
       ...(typeof team === 'string' && team !== '' && { team }),
     })
   }

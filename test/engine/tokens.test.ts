@@ -115,6 +115,21 @@ test('a token gives its holder the groups that it names, beside keys', async () 
   expect(JSON.stringify(gateway.log)).not.toContain(token)
 })
 
+test('a token that ends after every date can be used, and its holder sees the last date', async () => {
+  for (const exp of [Number.MAX_SAFE_INTEGER, Date.now() * 1000]) {
+    const token = await sign(first, { exp })
+    expect((await ask(token)).status).toBe(200)
+    for (const [path, members] of [
+      ['key', { expires_at: '+275760-09-13T00:00:00.000Z' }],
+      ['dashboard/billing/subscription', { access_until: 8_640_000_000_000 }],
+    ] as const) {
+      const answer = await fetch(`${gateway.url}/v1/${path}`, { headers: { authorization: `Bearer ${token}` } })
+      expect([path, answer.status]).toEqual([path, 200])
+      expect(await answer.json()).toMatchObject(members)
+    }
+  }
+})
+
 test('a token that is expired, for another audience or signed by another gets 401 in the form of the dialect', async () => {
   const stranger = await signing('first')
   const changed = (await sign(first)).replace(/.(?=[^.]*$)/, one => (one === 'A' ? 'B' : 'A'))
