@@ -3,7 +3,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { checkProject } from './check/references.js'
+import { checkProject, checkSchemas } from './check/references.js'
 import { dropRest } from './check/rest.js'
 import type { Placement } from './compile/output.js'
 import { compileProject } from './compile/project.js'
@@ -15,8 +15,10 @@ const SLUICE = fileURLToPath(new URL('..', import.meta.url))
 
 /** Compiles the data of some roots, over a base if there is one. Throws a DataError with every finding if something is wrong. */
 export function compile(roots: readonly string[], placement: Placement, base?: Project): Printed {
-  const project = dropRest(readProject(roots, base))
-  checkProject(project)
+  const read = readProject(roots, base)
+  const isSound = checkSchemas(read)
+  const project = isSound ? dropRest(read) : read
+  checkProject(project, isSound)
   const compiled = compileProject(project, placement)
   return printProject(compiled)
 }

@@ -1,17 +1,18 @@
 // Checks what the grammar of one file cannot: references to other files, and routes that conflict.
 
-import { newAjv } from '../read/ajv.js'
-import type { Finding } from '../read/findings.js'
+import { invalidKeywords, newAjv } from '../read/ajv.js'
+import { DataError, type Finding } from '../read/findings.js'
 import { functionsSeen } from '../read/functions.js'
 import { KINDS } from '../read/kinds.js'
 import type { Entry, MappingData, Project, RouteData } from '../read/project.js'
-import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
+import { circularReferences, closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { checkSteps } from './steps.js'
 import { checkTexts } from './texts.js'
 
-export function checkProject(project: Project): void {
+/** Adds a finding for each error. Throws a DataError with all of them if the schemas are not sound, as `checkSchemas` found. */
+export function checkProject(project: Project, isSound: boolean): void {
   const { findings, formats, dialects } = project
   const unknown = (document: YamlDocument, pointer: Pointer, what: string, name: string, known: Iterable<string>): void => {
     findings.push({
@@ -48,7 +49,7 @@ export function checkProject(project: Project): void {
     }
   }
   for (const { data, document } of project.routes) checkModel(data, document, project)
-  for (const format of formats.values()) checkTexts(format, project.schemas, findings)
+  if (isSound) for (const format of formats.values()) checkTexts(format, project.schemas, findings)
   checkPaths(project, findings)
   for (const { data, document } of project.providers.values()) {
     for (const dialect of Object.keys(data.speaks))
@@ -84,7 +85,7 @@ export function checkProject(project: Project): void {
     const { name, document } = mapping
     checkUses(document)
     checkFunctions(mapping, project)
-    if (!project.settled.has(document)) checkSteps(mapping, project)
+    if (isSound && !project.settled.has(document)) checkSteps(mapping, project)
     const [from, to] = name.split('-to-')
     for (const dialect of [from, to]) {
       if (dialect === undefined || !dialects.has(dialect)) unknown(document, [], 'dialect', dialect ?? name, formats.keys())
@@ -117,7 +118,7 @@ export function checkProject(project: Project): void {
         })
     }
   }
-  checkSchemas(project)
+  if (!isSound) throw new DataError(findings)
 }
 
 /** A name stands for one function: a library function that calls it must not get another. */
@@ -148,7 +149,8 @@ function leadsBack(name: string, project: Project): boolean {
   return false
 }
 
-function checkSchemas(project: Project): void {
+/** Adds a finding for each error of a schema. Whether there is none, so that others may rely on the schemas. */
+export function checkSchemas(project: Project): boolean {
   const { findings } = project
   const known = findings.length
   const changed = changedSchemas(project)
@@ -161,10 +163,18 @@ function checkSchemas(project: Project): void {
         remedy: 'name a file of schemas/ and a path in it',
       })
     }
+    for (const { pointer, reference } of circularReferences(project.schemas, id)) {
+      findings.push({
+        ...document.at(pointer),
+        rule: 'schema/reference',
+        detail: `${reference} leads back here`,
+        remedy: 'refer to it from a member, or from the items of a list',
+      })
+    }
     for (const { pointer, detail } of wrongKeywords(document.value))
       findings.push({ ...document.at(pointer), rule: 'schema/keyword', detail, remedy: 'write it as JSON Schema 2020-12' })
   }
-  if (findings.length > known) return
+  if (findings.length > known) return false
   // The validator finds the rest, but cannot say where.
   const needed = new Set([...changed.keys()].flatMap(id => [...closureOf(project.schemas, id)]))
   const ajv = newAjv(new Map([...project.schemas].filter(([id]) => needed.has(id))))
@@ -172,14 +182,13 @@ function checkSchemas(project: Project): void {
     try {
       ajv.getSchema(id)
     } catch (error) {
-      findings.push({
-        ...document.at([]),
-        rule: 'schema/keyword',
-        detail: (error as Error).message.replaceAll(/\s+/g, ' '),
-        remedy: 'write it as JSON Schema 2020-12',
-      })
+      const invalid = invalidKeywords(ajv, document.value)
+      const unknown = { pointer: [], detail: (error as Error).message.replaceAll(/\s+/g, ' ') }
+      for (const { pointer, detail } of invalid.length > 0 ? invalid : [unknown])
+        findings.push({ ...document.at(pointer), rule: 'schema/keyword', detail, remedy: 'write it as JSON Schema 2020-12' })
     }
   }
+  return findings.length === known
 }
 
 /** The schemas that are new or changed, and those that refer to one. */

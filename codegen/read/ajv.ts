@@ -3,7 +3,7 @@
 import { _, type Code, type KeywordCxt } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { base64Bytes } from '../../engine/core/text.js'
-import { asTagged, expand, type SchemaSet } from './schemas.js'
+import { asTagged, everySchema, expand, type SchemaSet } from './schemas.js'
 
 /** An ajv instance with our own keywords and all schemas of the data. */
 export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: boolean; useDefaults?: boolean } = {}): Ajv2020 {
@@ -36,6 +36,26 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
   Object.assign(ajv.opts, { unevaluated: false, dynamicRef: false })
   for (const [id, schema] of set) ajv.addSchema(expand(schema, asTagged) as object, id)
   return ajv
+}
+
+/** Keywords with values that JSON Schema does not allow: each with its pointer. */
+export function invalidKeywords(ajv: Ajv2020, schema: unknown): { pointer: (string | number)[]; detail: string }[] {
+  const found = new Map<string, { pointer: (string | number)[]; detail: string }>()
+  // The meta-schema does not know our own keywords, so each schema is checked by itself.
+  everySchema(schema, [], (item, pointer) => {
+    ajv.validateSchema(item)
+    for (const { instancePath, message = '' } of ajv.errors ?? []) {
+      const place = [
+        ...pointer,
+        ...instancePath
+          .split('/')
+          .slice(1)
+          .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~')),
+      ]
+      found.set(place.join('/'), { pointer: place, detail: `${place.at(-1)} ${message}` })
+    }
+  })
+  return [...found.values()]
 }
 
 /** Adds the keyword that replaces a text by the object that it is short for, so that the object's defaults are filled in, too. */

@@ -34,8 +34,13 @@ export interface Union {
   default?: string
 }
 
-/** Keywords with schemas by name, and keywords with data. */
+/** Keywords with schemas by name, with one schema, with a list of them, and with data. */
 const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
+const WITH_ONE: ReadonlySet<string> = new Set([
+  ...['additionalProperties', 'contains', 'contentSchema', 'else', 'if', 'items', 'not', 'propertyNames', 'then'],
+  ...['unevaluatedItems', 'unevaluatedProperties'],
+])
+const WITH_LIST: ReadonlySet<string> = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'enum_numbers', 'examples', 'default'])
 
 /** Says what a union with its already expanded branches becomes, beside the type and the tag. */
@@ -61,35 +66,44 @@ function expandEach(map: object, form: UnionForm): Record<string, Schema> {
   return Object.fromEntries(Object.entries(map).map(([name, item]) => [name, expand(item as Schema, form)]))
 }
 
-/** Every schema inside a schema, itself included, with its pointer. */
-function everySchema(
+type Place = (string | number)[]
+
+/**
+ * Every schema inside a schema that is a mapping, itself included, with its pointer. `misplaced` gets what stands where
+ * a schema, or a list or a mapping of schemas, is expected.
+ */
+export function everySchema(
   schema: unknown,
-  pointer: (string | number)[],
-  each: (schema: Record<string, unknown>, pointer: (string | number)[]) => void,
+  pointer: Place,
+  each: (schema: Record<string, unknown>, pointer: Place) => void,
+  misplaced: (pointer: Place, detail: string) => void = () => undefined,
 ): void {
-  if (typeof schema !== 'object' || schema === null) return
-  if (Array.isArray(schema)) {
-    schema.forEach((item, index) => {
-      everySchema(item, [...pointer, index], each)
-    })
+  if (typeof schema === 'boolean') return
+  if (!isMapping(schema)) {
+    misplaced(pointer, 'a schema is a mapping of keywords, or true or false')
     return
   }
-  each(schema as Record<string, unknown>, pointer)
+  each(schema, pointer)
+  const visit = (inner: unknown, place: Place): void => everySchema(inner, place, each, misplaced)
+  const visitByName = (map: unknown, place: Place): void => {
+    if (!isMapping(map)) misplaced(place, `${place.at(-1)} is a mapping of names to schemas`)
+    else for (const [name, item] of Object.entries(map)) visit(item, [...place, name])
+  }
   for (const [keyword, value] of Object.entries(schema)) {
-    if (DATA.has(keyword)) continue
-    if (keyword === 'union') everyByName((value as { of?: unknown } | null)?.of, [...pointer, 'union', 'of'], each)
-    else if (BY_NAME.has(keyword)) everyByName(value, [...pointer, keyword], each)
-    else everySchema(value, [...pointer, keyword], each)
+    const place = [...pointer, keyword]
+    if (keyword === 'union') {
+      if (isMapping(value)) visitByName(value.of, [...place, 'of'])
+    } else if (BY_NAME.has(keyword)) visitByName(value, place)
+    else if (WITH_ONE.has(keyword)) visit(value, place)
+    else if (WITH_LIST.has(keyword)) {
+      if (Array.isArray(value)) value.forEach((item, index) => void visit(item, [...place, index]))
+      else misplaced(place, `${keyword} is a list of schemas`)
+    }
   }
 }
 
-function everyByName(
-  map: unknown,
-  pointer: (string | number)[],
-  each: (schema: Record<string, unknown>, pointer: (string | number)[]) => void,
-): void {
-  if (typeof map !== 'object' || map === null) return
-  for (const [name, item] of Object.entries(map)) everySchema(item, [...pointer, name], each)
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The allowed keywords: JSON Schema 2020-12, our own, and the sources of its facts. */
@@ -112,11 +126,10 @@ const FORMATS: ReadonlySet<string> = new Set(
 )
 
 /** Keywords with invalid values: each with its pointer and what is wrong. */
-export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; detail: string }[] {
-  if (typeof schema !== 'boolean' && (typeof schema !== 'object' || schema === null || Array.isArray(schema)))
-    return [{ pointer: [], detail: 'a schema is a mapping of keywords, or true or false' }]
-  const found: { pointer: (string | number)[]; detail: string }[] = []
-  everySchema(schema, [], (item, pointer) => {
+export function wrongKeywords(schema: unknown): { pointer: Place; detail: string }[] {
+  const found: { pointer: Place; detail: string }[] = []
+  const misplaced = (pointer: Place, detail: string): void => void found.push({ pointer, detail })
+  const check = (item: Record<string, unknown>, pointer: Place): void => {
     const { type, pattern, union, kind_by_member: kinds } = item
     // The usual cause is an unquoted description with a comma inside braces.
     for (const name of Object.keys(item))
@@ -140,14 +153,15 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
     if (kinds !== undefined && kinds !== 'each' && !(Array.isArray(kinds) && kinds.every(name => typeof name === 'string')))
       found.push({ pointer: [...pointer, 'kind_by_member'], detail: 'the value is neither `each` nor a list of members' })
     if (union !== undefined) {
-      const { by, of } = (union ?? {}) as Partial<Union>
-      if (typeof by !== 'string' || typeof of !== 'object' || of === null)
+      const { by, of } = Object(union) as Partial<Union>
+      if (typeof by !== 'string' || !isMapping(union) || of === undefined)
         found.push({
           pointer: [...pointer, 'union'],
           detail: 'a union has `by`, the name of a member, and `of`, a schema for each of its values',
         })
     }
-  })
+  }
+  everySchema(schema, [], check, misplaced)
   return found
 }
 
@@ -276,9 +290,37 @@ function referredTo(set: SchemaSet, id: string): ReadonlySet<string> {
   return found
 }
 
+/** Keywords whose schemas apply to the value itself. */
+const IN_PLACE = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'] as const
+
+/** The schemas that apply to the same value as a schema. */
+function besides(set: SchemaSet, { schema, base }: Subschema<unknown>): Subschema<unknown>[] {
+  if (!isMapping(schema)) return []
+  const target = typeof schema.$ref === 'string' ? resolveReference(set, schema.$ref, base) : undefined
+  const branches = Object.values(Object(Object(schema.union).of))
+  const own = [...IN_PLACE.flatMap(keyword => schema[keyword] ?? []), ...branches]
+  return [...own.map(item => ({ schema: item, base })), ...(target ? [target] : [])]
+}
+
+/** References that lead back to themselves without a step into the value, so that checking one value never ends. */
+export function circularReferences(set: SchemaSet, id: string): { pointer: Place; reference: string }[] {
+  const found: { pointer: Place; reference: string }[] = []
+  everySchema(set.get(id), [], (schema, pointer) => {
+    if (typeof schema.$ref !== 'string') return
+    const reached = new Map<unknown, Subschema<unknown>>()
+    const reach = (from: Subschema<unknown>): void => {
+      for (const next of besides(set, from)) if (!reached.has(next.schema)) reached.set(next.schema, next)
+    }
+    reach({ schema, base: id })
+    for (const next of reached.values()) reach(next)
+    if (reached.has(schema)) found.push({ pointer: [...pointer, '$ref'], reference: schema.$ref })
+  })
+  return found
+}
+
 /** Broken references: each with its pointer. */
-export function danglingReferences(set: SchemaSet, id: string): { pointer: (string | number)[]; reference: string }[] {
-  const found: { pointer: (string | number)[]; reference: string }[] = []
+export function danglingReferences(set: SchemaSet, id: string): { pointer: Place; reference: string }[] {
+  const found: { pointer: Place; reference: string }[] = []
   everySchema(set.get(id), [], ({ $ref: reference }, pointer) => {
     if (typeof reference === 'string' && !resolveReference(set, reference, id)) found.push({ pointer: [...pointer, '$ref'], reference })
   })

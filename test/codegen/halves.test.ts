@@ -4,7 +4,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { checkProject } from '../../codegen/check/references.js'
+import { checkProject, checkSchemas } from '../../codegen/check/references.js'
 import type * as OverlayModule from '../../codegen/overlay.js'
 import { readProject } from '../../codegen/read/project.js'
 import type { Mapping, Plan } from '../../engine/plan.js'
@@ -289,7 +289,7 @@ test('nothing else names dialects that are taken away with their routes, mapping
   })
   const pairsOf = (): string[] => {
     const project = readProject([data.folder])
-    checkProject(project)
+    checkProject(project, checkSchemas(project))
     expect(project.findings).toEqual([])
     expect(project.mappings.size).toBeGreaterThan(40)
     return [...project.mappings.keys()].filter(pair => pair.includes('ollama')).sort()
