@@ -233,19 +233,26 @@ export interface RateLimitFormat {
 }
 
 /**
- * The paths of texts that people or models wrote, where `[]` stands for each element, `*` for each member and `**` for every text
- * below.
+ * A path of texts, where `[]` stands for each element, `*` for each member and `**` for every text below. It ends at an object
+ * that is excepted there.
  */
+export type TextPath = readonly (string | Excepted)[]
+
+/** Objects without texts, by the value of a member. */
+export interface Excepted {
+  member: string
+  values: readonly string[]
+}
+
+/** The paths of texts that people or models wrote. */
 export interface TextPaths {
-  request: readonly (readonly string[])[]
-  response: readonly (readonly string[])[]
+  request: readonly TextPath[]
+  response: readonly TextPath[]
   /** Whole texts in one event of a stream, and pieces that further events continue. */
-  event: readonly (readonly string[])[]
-  pieces: readonly (readonly string[])[]
+  event: readonly TextPath[]
+  pieces: readonly TextPath[]
   /** The members that distinguish texts which stream at the same time. */
   by: readonly string[]
-  /** Values of members by which an object on a path holds no texts; absent: none is known to hold none. */
-  except?: Readonly<Record<string, readonly string[]>>
   /** What repeats texts of an answer, or of an event, in another form. */
   repeats: readonly (readonly string[])[]
 }

@@ -1,6 +1,16 @@
 // Prints a dialect of the plan from its format.
 
-import type { Completion, Dialect, ErrorFormat, KeepRule, Kind, RateLimitFormat, StringSearch, TextPaths } from '../../engine/plan.js'
+import type {
+  Completion,
+  Dialect,
+  ErrorFormat,
+  KeepRule,
+  Kind,
+  RateLimitFormat,
+  StringSearch,
+  TextPath,
+  TextPaths,
+} from '../../engine/plan.js'
 import { identifier } from '../compile/identifier.js'
 import type { Exports, Modules } from '../compile/modules.js'
 import { exactName, type Js, js, json } from '../jsonata/js.js'
@@ -150,15 +160,30 @@ function textsOf(
   { by, except, request = [], response = [], event = [], pieces = [], repeats = [] }: NonNullable<FormatData['texts']>,
   spelled: (side: string, paths: readonly string[]) => string[][],
 ): TextPaths {
+  const excepted = Object.entries(except ?? {}).map(([path, values]) => ({ path: pathOf(path), values }))
+  // A member of a whole body would except all of it: a client could write it there.
+  const within = excepted.filter(({ path }) => path.length > 1)
+  const texts = (side: string, paths: readonly string[]): TextPath[] =>
+    spelled(side, paths).map(path => withExcepted(path, side === 'event' ? excepted : within))
   return {
-    request: spelled('request', request),
-    response: spelled('response', response),
-    event: spelled('event', event),
-    pieces: spelled('event', pieces),
+    request: texts('request', request),
+    response: texts('response', response),
+    event: texts('event', event),
+    pieces: texts('event', pieces),
     by: by ?? [],
-    ...(except && { except }),
     repeats: spelled('event', repeats),
   }
+}
+
+/** A path with what is excepted on it, each behind the object whose member tells it. */
+function withExcepted(path: readonly string[], excepted: readonly { path: readonly string[]; values: readonly string[] }[]): TextPath {
+  const told = excepted.filter(
+    ({ path: other }) => other.length <= path.length && other.slice(0, -1).every((name, index) => name === path[index]),
+  )
+  return path.flatMap((name, index) => [
+    ...told.flatMap(({ path: other, values }) => (other.length - 1 === index ? [{ member: other[index] as string, values }] : [])),
+    name,
+  ])
 }
 
 /** A test with one input, which an imported function makes. */

@@ -160,7 +160,7 @@ function redacted(bytes: Buffer, texts: TextPaths, side: 'request' | 'response',
   // Only answers repeat their texts.
   if (side === 'response' && emptyAt(body, texts.repeats))
     for (const [name] of texts.repeats) if (Object.hasOwn(body, name as string)) names.add(name as string)
-  eachText(body, paths, texts.except, (text, holder, key, path) => {
+  eachText(body, paths, (text, holder, key, path) => {
     const masked = redactor.whole(text)
     if (masked === text) return
     holder[key] = masked

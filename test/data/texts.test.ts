@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { schemaId, snakeOf } from '../../codegen/read/schemas.js'
+import type { TextPath } from '../../engine/plan.js'
 import { plan, project } from '../properties/plan.js'
 import { type Applied, pathsOf } from './schema-paths.js'
 
@@ -47,14 +48,15 @@ const isNoText = (dialect: string, path: string): boolean => {
 }
 
 /** Whether a path of `texts` leads to a path, or to something around it where it ends with `**`. */
-function isNamed(path: string, names: readonly string[]): boolean {
+function isNamed(path: string, text: TextPath): boolean {
+  const names = text.filter(name => typeof name === 'string')
   const own = path.replaceAll('[]', '.[]').split('.')
   const reach = names.at(-1) === '**' ? names.slice(0, -1) : names
   return reach.every((name, index) => name === own[index]) && (reach.length < names.length || reach.length === own.length)
 }
 
 /** Everything at some paths. */
-const all = (paths: readonly (readonly string[])[]): string[][] => paths.map(names => [...names, '**'])
+const all = (paths: readonly TextPath[]): TextPath[] => paths.map(names => [...names, '**'])
 
 describe.each(Object.values(plan.dialects).flatMap(({ name, texts }) => (texts ? [{ name, texts }] : [])))('$name', ({ name, texts }) => {
   test.each([

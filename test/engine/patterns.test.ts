@@ -530,6 +530,16 @@ describe('texts of tools and documents', () => {
     expect(text).toContain(MEDIA)
   })
 
+  test.each<[string, Body]>([
+    ['/v1/messages', { max_tokens: 9, type: 'base64', messages: [{ role: 'user', type: 'base64', content: CARD }] }],
+    ['/v1/messages', { max_tokens: 9, messages: turn([{ type: 'document', source: { ...plain, extra: { type: 'base64' } } }]) }],
+    ['/v1/responses', { type: 'response.audio.delta', input: [{ type: 'message', role: 'user', content: CARD }] }],
+  ])('of requests are not hidden by what marks media elsewhere: %s %j', async (path, body) => {
+    expect((await send(path, { model: 'm', ...body })).status).toBe(200)
+    expect(seen[0]?.text).toContain('[card]')
+    expect(seen[0]?.text).not.toContain(CARD)
+  })
+
   test.each<[string, string, Body, Body]>([
     [
       'blocks',

@@ -166,7 +166,7 @@ export class SlidingSink implements Sink {
   private accept(raw: string, data: string, event: Json): void {
     const { texts, redactor } = this
     let isChanged = emptyAt(event, texts.repeats)
-    eachText(event, texts.event, texts.except, (text, holder, key, _path, along) => {
+    eachText(event, texts.event, (text, holder, key, _path, along) => {
       if (this.written === 'frames') this.settle(this.byOf(along))
       const masked = redactor.whole(text)
       if (masked === text) return
@@ -174,7 +174,7 @@ export class SlidingSink implements Sink {
       isChanged = true
     })
     const pieces: Piece[] = []
-    eachText(event, texts.pieces, texts.except, (text, holder, key, path, along) => {
+    eachText(event, texts.pieces, (text, holder, key, path, along) => {
       const channel = this.channelOf(path, along)
       pieces.push({ holder, key, channel, from: channel.total, to: channel.total + text.length })
       channel.kept += text

@@ -1,6 +1,6 @@
 // The texts in a JSON value, by path.
 
-import type { Json, TextPaths } from '../../plan.js'
+import type { Excepted, Json, TextPath } from '../../plan.js'
 
 /** The object or list that holds a text, and its key. */
 export type Holder = Record<string | number, Json>
@@ -8,18 +8,21 @@ export type Holder = Record<string | number, Json>
 /**
  * Calls `each` for every text at some paths, where `[]` stands for each element of a list, or for a single value in place
  * of a list, `*` for each member of an object, and `**` for every text below. `along` are the objects on the path, from the
- * whole value on; one of them with a value of `except` leads to no text.
+ * whole value on.
  */
 export function eachText(
   value: Json,
-  paths: readonly (readonly string[])[],
-  except: TextPaths['except'],
+  paths: readonly TextPath[],
   each: (text: string, holder: Holder, key: string | number, path: number, along: readonly Holder[]) => void,
 ): void {
   const along: Holder[] = []
-  const step = (holder: Holder, key: string | number, path: readonly string[], at: number, number: number): void => {
+  const step = (holder: Holder, key: string | number, path: TextPath, at: number, number: number): void => {
     const current = holder[key]
     const name = path[at]
+    if (typeof name === 'object') {
+      if (!isExcepted(current, name)) step(holder, key, path, at + 1, number)
+      return
+    }
     if (name === '**' || (name === undefined && typeof current === 'string')) {
       below(holder, key, number)
       return
@@ -31,7 +34,6 @@ export function eachText(
     }
     if (name === undefined || typeof current !== 'object' || current === null) return
     const object = current as Holder
-    if (except !== undefined && isExcepted(object, except)) return
     along.push(object)
     if (name === '*') for (const member of Object.keys(object)) step(object, member, path, at + 1, number)
     else if (Object.hasOwn(object, name)) step(object, name, path, at + 1, number)
@@ -48,9 +50,8 @@ export function eachText(
   for (const [number, path] of paths.entries()) step(root, 'value', path, 0, number)
 }
 
-function isExcepted(object: Holder, except: NonNullable<TextPaths['except']>): boolean {
-  for (const member in except) if (except[member]?.includes(object[member] as string)) return true
-  return false
+function isExcepted(value: Json, { member, values }: Excepted): boolean {
+  return typeof value === 'object' && value !== null && values.includes((value as Holder)[member] as string)
 }
 
 /** Empties the lists and objects at some paths; returns whether there was one. */
