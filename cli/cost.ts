@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
+import type { Ended } from '../control/store/columns.js'
 import { memberAt } from '../engine/core/members.js'
 import { type Fact, METERS } from '../engine/core/meters.js'
 import { NANO } from '../engine/core/usage.js'
@@ -31,6 +32,7 @@ export interface Row extends Partial<Record<string, unknown>> {
   model: string | null
   target: string | null
   status: number
+  ended: Ended | null
   /** The number of calls to providers. */
   attempts: number
   input: number | null
@@ -75,8 +77,9 @@ export function addCost(program: Command): void {
     .option('--json', 'as JSON')
     .action(async (id: string, options: Where & { json?: boolean }) => {
       const row = await ask<Row>(options, 'GET', `/exchanges/${encodeURIComponent(id)}`)
-      if (row.attempts === 0 && usageOf(row) === undefined) {
-        console.log(options.json ? JSON.stringify({ terms: [], cost: 0, charge: 0 }, undefined, 2) : withoutProvider(row))
+      const free = whyFree(row)
+      if (free !== undefined) {
+        console.log(options.json ? JSON.stringify({ terms: [], cost: 0, charge: 0 }, undefined, 2) : free)
         return
       }
       const explained = await explain(row, configOrUsual(options.config))
@@ -84,7 +87,11 @@ export function addCost(program: Command): void {
     })
 }
 
-function withoutProvider({ id, status }: Row): string {
+/** Why an exchange cost nothing, whatever its usage and the prices are; undefined if they say what it cost. */
+function whyFree(row: Row): string | undefined {
+  const { id, status, attempts, ended, cost } = row
+  if (ended === 'failed' && cost === null) return `The exchange ${id} failed with the status ${status}: nobody is charged for it.`
+  if (attempts > 0 || usageOf(row) !== undefined) return undefined
   const what = status < 400 ? 'was answered without any provider' : `was refused with the status ${status} before any provider was called`
   return `The exchange ${id} ${what}: it cost nothing.`
 }

@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
 
@@ -44,7 +45,7 @@ beforeAll(async () => {
         'costly-1': { targets: [{ upstream: 'cheap', model: 'sim-2-empty' }], groups: ['staff'] },
         regional: { targets: [{ upstream: 'cheap', model: 'sim-20-20ms', traits: { region: 'eu' } }] },
         listed: { targets: [{ upstream: 'up', model: 'sim-2-empty' }] },
-        failing: { targets: [{ upstream: 'up', model: 'sim-error-500' }], groups: ['staff'] },
+        failing: { targets: [{ upstream: 'up', model: 'sim-error-500' }], groups: ['staff'], price: { input: 1, output: 5 } },
       },
     },
     folder,
@@ -68,6 +69,7 @@ const modelsOf = async (key: string): Promise<string[]> => {
   return ((await response.json()) as { data: Listed[] }).data.map(one => one.id)
 }
 interface Row {
+  status: number
   id: string
   input: number
   output: number
@@ -173,9 +175,8 @@ describe('sluice cost', () => {
     expect(out).toContain(`  charge       ${(row.charge as number) / 1e9} USD`)
   })
 
-  test('reports a missing price, missing usage, and an unknown exchange', async () => {
-    const { out } = await told(FILE_KEY, 'sim-200-20ms')
-    expect(out).toContain('  cost         no price')
+  test('reports a missing price, a refusal, a failure, and an unknown exchange', async () => {
+    expect((await told(FILE_KEY, 'sim-200-20ms')).out).toContain('  cost         no price')
     const refused = await rowOf(await ask(gateway.url, FILE_KEY, 'costly-1'))
     expect(await gateway.command('cost', refused.id)).toEqual({
       code: 0,
@@ -184,7 +185,13 @@ describe('sluice cost', () => {
     })
     expect(JSON.parse((await gateway.command('cost', refused.id, '--json')).out)).toEqual({ terms: [], cost: 0, charge: 0 })
     const failed = await rowOf(await ask(gateway.url, await make('failed', { groups: ['staff'] }), 'failing'))
-    expect(await gateway.command('cost', failed.id)).toMatchObject({ code: 1, err: expect.stringMatching(/^The usage of the exchange/) })
+    const out = `The exchange ${failed.id} failed with the status ${failed.status}: nobody is charged for it.`
+    expect(await gateway.command('cost', failed.id)).toEqual({ code: 0, err: '', out })
+    // A row may have what its calls used.
+    const store = new DatabaseSync(join(folder, 'data', 'sluice.sqlite'))
+    store.prepare('update ledger set input = 12, output = 14 where id = ?').run(failed.id)
+    store.close()
+    expect(await gateway.command('cost', failed.id)).toEqual({ code: 0, err: '', out })
     expect((await gateway.command('cost', '0'.repeat(32))).err).toMatch(/^There is no exchange with the id/)
   })
 })

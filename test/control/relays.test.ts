@@ -28,6 +28,7 @@ const ask = (relay: string, key = FILE_KEY, model = 'sim'): Promise<Response> =>
   })
 
 interface Row {
+  id: string
   route: string
   key: string
   charge: number | null
@@ -48,5 +49,13 @@ test('a budget pays for requests until it is spent, and refused requests cost no
   )
   expect(rows.filter(({ route, status }) => route === 'relay.sim' && status === 200).map(({ charge }) => charge)).toEqual([4e8, 4e8])
   expect(rows.filter(({ status }) => status === 404).map(({ charge }) => charge ?? 0)).toEqual([0])
+  const { id } = rows.find(({ status }) => status === 404) as Row
+  expect(await gateway.command('cost', id)).toEqual({
+    code: 0,
+    err: '',
+    out: `The exchange ${id} failed with the status 404: nobody is charged for it.`,
+  })
+  const served = rows.find(({ route, status }) => route === 'relay.unpriced' && status === 200) as Row
+  expect(await gateway.command('cost', served.id)).toMatchObject({ code: 1, err: expect.stringMatching(/^The usage of the exchange/) })
   expect((await gateway.admin<{ differences: Record<string, unknown> }>('GET', '/ledger/verify')).body.differences).toEqual({})
 })
