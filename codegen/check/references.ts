@@ -149,20 +149,21 @@ function leadsBack(name: string, project: Project): boolean {
   return false
 }
 
-/** Adds a finding for each error of a schema. Whether there is none, so that others may rely on the schemas. */
+/** Adds a finding for each error of a schema. Whether others may rely on the schemas: what leads nowhere does not mislead them. */
 export function checkSchemas(project: Project): boolean {
   const { findings } = project
-  const known = findings.length
   const changed = changedSchemas(project)
+  const dangling = [...changed].flatMap(([id, document]) =>
+    danglingReferences(project.schemas, id).map(({ pointer, reference }) => ({
+      ...document.at(pointer),
+      rule: 'schema/reference',
+      detail: `${reference} leads nowhere`,
+      remedy: 'name a file of schemas/ and a path in it',
+    })),
+  )
+  findings.push(...dangling)
+  const known = findings.length
   for (const [id, document] of changed) {
-    for (const { pointer, reference } of danglingReferences(project.schemas, id)) {
-      findings.push({
-        ...document.at(pointer),
-        rule: 'schema/reference',
-        detail: `${reference} leads nowhere`,
-        remedy: 'name a file of schemas/ and a path in it',
-      })
-    }
     for (const { pointer, reference } of circularReferences(project.schemas, id)) {
       findings.push({
         ...document.at(pointer),
@@ -175,6 +176,7 @@ export function checkSchemas(project: Project): boolean {
       findings.push({ ...document.at(pointer), rule: 'schema/keyword', detail, remedy: 'write it as JSON Schema 2020-12' })
   }
   if (findings.length > known) return false
+  if (dangling.length > 0) return true
   // The validator finds the rest, but cannot say where.
   const needed = new Set([...changed.keys()].flatMap(id => [...closureOf(project.schemas, id)]))
   const ajv = newAjv(new Map([...project.schemas].filter(([id]) => needed.has(id))))

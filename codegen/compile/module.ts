@@ -204,6 +204,7 @@ export class Module {
 export const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/undeclared': 'declare it, or see docs/data-language.md for the variables that this expression has',
   'jsonata/chance': 'use $ctx.id and $ctx.created',
+  'jsonata/eval': 'write the expression itself',
   'jsonata/call': 'put a $ before the name',
   'jsonata/table': 'declare the table; add the rows, or a row _ for all others, or a default with ??',
   'jsonata/field': 'correct the name, or add the field to the schema',

@@ -202,14 +202,45 @@ const parsed = new Map<string, Node>()
 /** Trees in the cache. */
 const MOST = 4096
 
+/** The most levels of a tree: what walks over it needs a part of the stack for each. */
+const DEEPEST = 500
+
 /** The tree of an expression. Throws `{ code, position, token, message }` as the parser does. */
 export function parse(source: string): Node {
   const known = parsed.get(source)
   if (known !== undefined) return known
-  const tree = jsonata(source).ast() as unknown as Node
+  const tree = parsedBy(source)
+  const deep = deeperThan(DEEPEST, tree)
+  if (deep !== undefined) throw tooDeep(deep.position)
   if (parsed.size >= MOST) parsed.clear()
   parsed.set(source, tree)
   return tree
+}
+
+function parsedBy(source: string): Node {
+  try {
+    return jsonata(source).ast() as unknown as Node
+  } catch (error) {
+    // The parser itself calls itself for each level.
+    throw error instanceof RangeError ? tooDeep() : error
+  }
+}
+
+function tooDeep(position = 0): object {
+  const message = `the expression has more than ${DEEPEST} levels: split it with variables or functions, or use $join for a long chain of &`
+  return { code: 'depth', token: '', position, message }
+}
+
+/** A node below a number of levels of a tree. */
+function deeperThan(levels: number, tree: Node): Node | undefined {
+  let level: readonly Node[] = [tree]
+  const seen = new Set<Node>(level)
+  for (let depth = 0; depth < levels && level.length > 0; depth++) {
+    const next = level.flatMap(children).filter(node => !seen.has(node))
+    for (const node of next) seen.add(node)
+    level = next
+  }
+  return level[0]
 }
 
 /** The children of the nodes that were asked for them: most are asked many times, and nothing changes a tree. */

@@ -454,6 +454,18 @@ export const RULES: readonly Rule[] = [
     'Declare it; docs/data-language.md lists the variables of each kind of expression.',
   ),
   error('jsonata/chance', 'An expression is deterministic.', 'request: \'{ "id": $random() }\'', 'Use `$ctx.id` and `$ctx.created`.'),
+  error(
+    'jsonata/eval',
+    'An expression is compiled before it is used, so it cannot contain another one as a text.',
+    'request: \'{ "text": $eval(prompt) }\'',
+    'Write the expression itself.',
+  ),
+  error(
+    'jsonata/depth',
+    'An expression has at most 500 levels.',
+    'request: a & b & c & …  # five thousand of them',
+    'Split it with variables or functions, or use `$join` for a long chain of `&`.',
+  ),
   error('jsonata/call', 'A function call has a `$` before the name.', 'request: \'{ "n": sum(list) }\'', 'Put a `$` before the name.'),
   error(
     'jsonata/table',
@@ -556,13 +568,13 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'secret/environment',
-    'The environment variable that a secret names is set.',
+    'The environment variable that a secret names is set, and has one line. White space around it is not a part of it.',
     'secret: $OPENAI_API_KEY',
     'Set it, remove the entry, or check with `--no-env` on a machine without the secrets.',
   ),
   error(
     'secret/file',
-    'The file that a secret names contains it.',
+    'The file that a secret names contains it, on one line. White space around it is not a part of it.',
     'secret: { file: key.txt }',
     'Name an existing file that contains the secret.',
   ),

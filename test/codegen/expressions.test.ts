@@ -109,6 +109,27 @@ const WRONG: Wrong[] = [
     remedy: 'use $ctx.id and $ctx.created',
   },
   {
+    name: '$random as a value',
+    text: 'title: Small\nrequest: |\n  { "model": $ctx.model, "text": text & $map([1], ◆$random) }\n',
+    rule: 'jsonata/chance',
+    detail: /random/,
+    remedy: 'use $ctx.id and $ctx.created',
+  },
+  {
+    name: 'a call of $eval',
+    text: 'title: Small\nrequest: |\n  { "model": $ctx.model, "text": ◆$eval(text) }\n',
+    rule: 'jsonata/eval',
+    detail: /eval/,
+    remedy: 'write the expression itself',
+  },
+  {
+    name: '$eval as a value',
+    text: 'title: Small\nrequest: |\n  { "model": $ctx.model, "text": $map([text], ◆$eval) }\n',
+    rule: 'jsonata/eval',
+    detail: /eval/,
+    remedy: 'write the expression itself',
+  },
+  {
     name: 'a call without $',
     text: 'title: Small\nrequest: |\n  { "model": $ctx.model, "text": ◆uppercase(text) }\n',
     rule: 'jsonata/call',
@@ -189,6 +210,20 @@ describe('a finding is at the position of', () => {
       expect(data.findings().map(finding => [finding.position, finding.rule])).toEqual([[data.marks[0], rule]])
     })
   }
+})
+
+test.each([
+  ['a chain', (levels: number) => Array(levels).fill('text').join(' & ')],
+  ['parentheses', (levels: number) => `${'('.repeat(levels)}text${')'.repeat(levels)}`],
+  ['functions', (levels: number) => `${'$string('.repeat(levels)}text${')'.repeat(levels)}`],
+  ['objects', (levels: number) => `$string(${'{"a": '.repeat(levels)}text${'}'.repeat(levels)})`],
+])('%s of five thousand levels is a finding, one of four hundred is compiled', (_, made) => {
+  const data = withDialects(fixture('small'))
+  const write = (levels: number): void => data.write(MAPPING, `title: Small\nrequest: |\n  { "model": $ctx.model, "text": ${made(levels)} }\n`)
+  write(5000)
+  expect(data.findings()).toMatchObject([{ position: expect.stringMatching(`^${MAPPING}:3:`), rule: 'jsonata/depth' }])
+  write(400)
+  expect(data.findings()).toEqual([])
 })
 
 test('all findings are reported at once, in the order of files and positions', () => {

@@ -2,7 +2,7 @@
 
 import { builtins } from '../../../engine/jsonata/signature.js'
 import type { FunctionNode, Node } from '../ast.js'
-import { EXTENSIONS, NONDETERMINISTIC, parametersOf } from '../builtins.js'
+import { EXTENSIONS, parametersOf } from '../builtins.js'
 import { compile, type Env, inOrder, report, rt, value } from '../context.js'
 import type { Act } from '../growth.js'
 import { type Js, joined, js, json } from '../js.js'
@@ -12,7 +12,7 @@ import type { Scope } from '../scope.js'
 import { ANY, argumentList, FUN, NOTHING, NULL, OBJ, type Operand, type Result, STR, UNDEF } from '../types.js'
 import { builtinCall, checkedFunction } from './builtin-call.js'
 import { inlined } from './inlined.js'
-import { findVariable } from './variable.js'
+import { findVariable, refusedBuiltin } from './variable.js'
 
 export function compileCall(node: FunctionNode, env: Env): Operand {
   return compileCallWith(node, env, undefined, env.ctx)
@@ -108,11 +108,9 @@ function namedCall(name: string, node: FunctionNode, env: Env, first: Operand | 
       { raw: true },
     )
   }
+  const refused = env.options.open ? undefined : refusedBuiltin(name, node, env)
+  if (refused) return refused
   if (!Object.hasOwn(builtins, name)) return undefined
-  if (!env.options.open) {
-    if (NONDETERMINISTIC.has(name))
-      return report(env, 'jsonata/chance', `$${name} is not deterministic; the time and a random id of an exchange are in $ctx`, node)
-  }
   const shortcut = inlined(name, args, env, first)
   if (shortcut) return shortcut
   const operands = argumentsOf(args, quiet, first)

@@ -2,6 +2,7 @@
 
 import { builtins } from '../../../engine/jsonata/signature.js'
 import type { Node } from '../ast.js'
+import { NONDETERMINISTIC } from '../builtins.js'
 import { type Env, report, rt, value } from '../context.js'
 import { withFacts } from '../facts.js'
 import { js, json } from '../js.js'
@@ -50,6 +51,8 @@ function isKnownOutside(name: string, scope: Scope | undefined, env: Env): boole
 }
 
 function builtinAsValue(name: string, node: Node, env: Env): Operand {
+  const refused = env.options.open ? undefined : refusedBuiltin(name, node, env)
+  if (refused) return refused
   if (BUILTIN_NAMES.has(name)) {
     const isPicture = builtins[name]?.module === 'pictures'
     const make = isPicture ? rt(env, 'pictures', 'pictureValue') : rt(env, SIGNATURE, 'builtinValue')
@@ -59,6 +62,13 @@ function builtinAsValue(name: string, node: Node, env: Env): Operand {
   }
   if (env.options.open) return value(js`bindings[${json(name)}]`)
   return report(env, 'jsonata/undeclared', `$${name} is not declared`, node)
+}
+
+/** Reports a built-in that a compiled expression cannot have. */
+export function refusedBuiltin(name: string, node: Node, env: Env): Operand | undefined {
+  if (NONDETERMINISTIC.has(name))
+    return report(env, 'jsonata/chance', `$${name} is not deterministic; the time and a random id of an exchange are in $ctx`, node)
+  return name === 'eval' ? report(env, 'jsonata/eval', '$eval would compile a text for each request', node) : undefined
 }
 
 export function findVariable(name: string, env: Env): Variable | undefined {
