@@ -54,13 +54,17 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
     return trial[part](readInput(options.input))
   } catch (error) {
     if (error instanceof UsageError) throw error
+    // A mapping is not made for what its caller may not send.
+    if (trial.isInputWrong) throw new DataError(trial.findings)
     const detail = `the mapping fails: ${error instanceof Error ? error.message : String(error)}`
-    throw new DataError([{ file: mapping.document.file, line: 1, column: 1, rule: 'case/error', detail, remedy: 'correct the mapping' }])
+    const failure = { file: mapping.document.file, line: 1, column: 1, rule: 'case/error', detail, remedy: 'correct the mapping' }
+    throw new DataError([...trial.findings, failure])
   }
 }
 
 class Trial {
-  private readonly findings: Finding[] = []
+  readonly findings: Finding[] = []
+  isInputWrong = false
   private readonly ajv
   private readonly from: string
   private readonly to: string
@@ -81,7 +85,7 @@ class Trial {
 
   request(text: string): CommandResult {
     const before = valueIn(text, 'the request')
-    this.check('the request', this.from, 'request', before)
+    this.checkInput('the request', this.from, 'request', before)
     const body = frozen(this.seen(before))
     const refused = wire(this.compiled.refused?.(body, this.ctx))
     const carry = frozen(this.compiled.carry?.(body, this.ctx))
@@ -106,7 +110,7 @@ class Trial {
 
   response(text: string): CommandResult {
     const before = valueIn(text, 'the answer')
-    this.check('the answer', this.to, 'response', before)
+    this.checkInput('the answer', this.to, 'response', before)
     const after = wire(this.compiled.response?.(frozen(before), this.ctx, this.carry()))
     this.check('the result', this.from, 'response', after)
     return { json: { before, after }, text: [...section('before', before), ...section('after', after)].join('\n'), findings: this.findings }
@@ -127,7 +131,7 @@ class Trial {
       const out: string[] = []
       fired.length = 0
       const isEnd = event === undefined
-      if (!isEnd) this.check(`event ${rows.length + 1}`, this.to, 'event', event)
+      if (!isEnd) this.checkInput(`event ${rows.length + 1}`, this.to, 'event', event)
       const fails = wire(isEnd ? stream.done(state, this.ctx, carry, out) : stream.event(state, frozen(event), this.ctx, carry, out))
       if (interpreted && plain) {
         if (isEnd) interpreted.done(plain, this.ctx, carry)
@@ -175,6 +179,12 @@ class Trial {
   private reasons(): Map<string, string> {
     const rules = Object.entries(this.project.mappings.get(this.pair)?.data.fields.dropped ?? {})
     return new Map(rules.map(([path, rule]) => [path, typeof rule === 'string' ? rule : rule.why]))
+  }
+
+  private checkInput(...given: Parameters<Trial['check']>): void {
+    const known = this.findings.length
+    this.check(...given)
+    if (this.findings.length > known) this.isInputWrong = true
   }
 
   private check(what: string, dialect: string, part: 'request' | 'response' | 'event', value: unknown): void {

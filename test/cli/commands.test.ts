@@ -547,6 +547,17 @@ describe('sluice try', () => {
     const bad = await sluice(['try', 'chat-to-messages', 'response', '--json'], folderOf(), {}, '{"type":"message"}')
     expect(bad.code).toBe(1)
     expect(json(bad.out).findings.map(({ rule }) => rule)).toContain('case/schema')
+    // A mapping that fails on what its caller may not send is not to blame.
+    for (const [part, input] of [
+      ['request', '{"model":"m"}'],
+      ['request', 'text'],
+      ['response', '{"content":5}'],
+      ['stream', '{"type":"content_block_delta"}'],
+    ] as const) {
+      const wrong = await sluice(['try', 'chat-to-messages', part, '--json'], folderOf(), {}, input)
+      const found = json(wrong.out).findings.map(({ file, rule }) => `${file} ${rule}`)
+      expect({ part, code: wrong.code, found: [...new Set(found)] }).toEqual({ part, code: 1, found: ['stdin case/schema'] })
+    }
     expect(await sluice(['try', 'chat-to-mesages', 'request'], folderOf(), {}, '{}')).toMatchObject({
       code: 64,
       err: expect.stringMatching(/^There is no mapping chat-to-mesages\. Did you mean chat-to-messages\? The mappings are: chat-to-/),
