@@ -15,6 +15,9 @@ export type ReadSecret = (given: Secret, pointer: Pointer) => string | undefined
 /** A secret may have been written in place of its path: only a text that looks like a path is quoted. */
 const IS_PATH = /^\.{0,2}\/|^[\w-]+(\/[\w-]+)*\.[a-z]{1,5}$/
 const IS_VARIABLE = /^\$[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
+/** No header, address or key can have one. */
+const CONTROL = /\p{Cc}/u
+const INSIDE = 'a line break or another control character inside'
 
 /**
  * Reads the secrets of a configuration. `folder` is where its files are. With `mayLack`, files that cannot be read hold
@@ -26,6 +29,7 @@ export function secretReader(folder: string, mayLack: boolean, find: Find): Read
     try {
       const text = readFileSync(resolve(folder, path), 'utf8').trim()
       if (text === '') find(pointer, 'secret/file', `${named} is empty`, 'write only the secret into it')
+      if (CONTROL.test(text)) find(pointer, 'secret/file', `${named} has ${INSIDE}`, 'write only the secret into it, on one line')
       return text
     } catch {
       if (mayLack) return randomBytes(24).toString('hex')
@@ -35,8 +39,16 @@ export function secretReader(folder: string, mayLack: boolean, find: Find): Read
   }
   const ofVariable = (given: string, pointer: Pointer): string | undefined => {
     const name = given.slice(1)
-    const found = Object.hasOwn(process.env, name) ? process.env[name] : undefined
+    // What writes it, such as `echo`, may have added a line break.
+    const found = Object.hasOwn(process.env, name) ? process.env[name]?.trim() : undefined
     const isName = IS_VARIABLE.test(given)
+    if (found !== undefined && CONTROL.test(found))
+      find(
+        pointer,
+        'secret/environment',
+        `${isName ? given : 'the named variable'} has ${INSIDE}`,
+        `set ${isName ? name : 'it'} to only the secret, on one line`,
+      )
     if (found === undefined || found === '')
       find(
         pointer,

@@ -26,6 +26,8 @@ const MARK = '◆'
 const SECRET = 'sk-proj-abcdefghijklmnopqrstuvwxyz0123456789'
 const scratch = mkdtempSync(join(tmpdir(), 'sluice-findings-'))
 process.env.XDG_CACHE_HOME = join(scratch, 'cache')
+process.env.SLUICE_TEST_TWO_LINES = `${SECRET}\nmore\n`
+process.env.SLUICE_TEST_ONE_LINE = ` ${SECRET}\r\n`
 process.env.SLUICE_TEST_NO_ADDRESS = `mysql:${SECRET}`
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
