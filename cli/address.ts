@@ -1,5 +1,10 @@
 // Parses addresses.
 
+/** Why a process that cannot listen ends. */
+export function cannotListen(at: string, reason = 'the port is taken, or this machine does not have the address'): string {
+  return `Cannot listen on ${at}: ${reason}.`
+}
+
 /** `host:port`, where a host with colons is in brackets. */
 export function address(listen: string): { host: string; port: number } {
   const at = listen.lastIndexOf(':')

@@ -9,7 +9,7 @@ export const EXIT = {
   listen: 2,
   /** Nothing can be served: the server library has no binary for this system, or the workers keep ending. */
   platform: 3,
-  /** The command line is wrong: an unknown option, a missing argument, an unknown name. */
+  /** The command line is wrong: an unknown option, a missing argument, an unknown name, an input file that cannot be read. */
   usage: 64,
 } as const
 
@@ -18,5 +18,5 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.findings, 'findings in the configuration, its data, the cases or the request; or the command failed'],
   [EXIT.listen, 'the address cannot be listened on'],
   [EXIT.platform, 'nothing can be served: the server library has no binary for this system, or all workers keep ending before they serve'],
-  [EXIT.usage, 'the command line is wrong: an unknown option, a missing argument, an unknown name'],
+  [EXIT.usage, 'the command line is wrong: an unknown option, a missing argument, an unknown name, an input file that cannot be read'],
 ]

@@ -27,7 +27,8 @@ program.exitOverride().showHelpAfterError('(--help lists them)')
 
 /** Refuses an address that cannot be listened on as a wrong command line. */
 function addressOption(text: string): string {
-  if (!/:\d{1,5}$/.test(text)) throw new InvalidArgumentError('write it as host:port.')
+  const port = /:(\d{1,5})$/.exec(text)?.[1]
+  if (port === undefined || Number(port) > 65_535) throw new InvalidArgumentError('write it as host:port, with a port up to 65535.')
   return text
 }
 
@@ -150,18 +151,18 @@ addReference(program)
 // Who reads no further, such as `head`, wants no more.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.good)
-  throw error
+  console.error(`The output cannot be written: ${error.code ?? error.message}.`)
+  process.exit(EXIT.findings)
 })
 
 try {
   await program.parseAsync()
 } catch (error) {
+  const asJson = process.argv.includes('--json')
+  const { documentOf, reportFailure } = await import('./output.js')
   if (error instanceof CommanderError) {
     // Commander has already reported the error, or shown the requested help.
     process.exitCode = error.exitCode === 0 ? EXIT.good : EXIT.usage
-  } else if (error instanceof Error && ['CommandError', 'DataError', 'UsageError'].includes(error.constructor.name)) {
-    // A message is whole sentences, or a line for each finding.
-    console.error(error.message)
-    process.exitCode = error.constructor.name === 'UsageError' ? EXIT.usage : EXIT.findings
-  } else throw error
+    if (asJson && error.exitCode !== 0) console.log(documentOf(false, [], { error: error.message.replace(/^error: /, '') }))
+  } else process.exitCode = reportFailure(error, asJson)
 }

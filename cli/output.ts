@@ -8,6 +8,33 @@ import { EXIT } from './exit-codes.js'
 /** A wrong command line: reported in one sentence, exit code 64. */
 export class UsageError extends Error {}
 
+/** Another reason why a command failed: reported in one sentence, exit code 1. */
+export class CommandError extends Error {}
+
+/**
+ * Reports why a command failed: on stderr, and for a program also as the document that it expects on stdout. Returns the
+ * exit code. Anything else is an error of ours, and is thrown.
+ */
+export function reportFailure(error: unknown, asJson: boolean): number {
+  const isUsage = error instanceof UsageError
+  if (!isUsage && !(error instanceof CommandError) && !(error instanceof DataError)) throw error
+  if (error instanceof DataError) {
+    if (asJson) console.log(documentOf(false, error.findings, {}))
+    // A message has a line for each finding.
+    else console.error(error.message)
+  } else {
+    console.error(error.message)
+    if (asJson) console.log(documentOf(false, [], { error: error.message }))
+  }
+  return isUsage ? EXIT.usage : EXIT.findings
+}
+
+/** The document that a command prints for a program. */
+export function documentOf(ok: boolean, findings: readonly Finding[], more: Record<string, unknown>): string {
+  const shown = findings.map(finding => ({ severity: isWarning(finding.rule) ? 'warning' : 'error', ...finding }))
+  return JSON.stringify({ ok, findings: shown, ...more }, null, 2)
+}
+
 export interface CommandResult {
   /** Members of the JSON document beside `ok` and `findings`. */
   json: Record<string, unknown>
@@ -25,12 +52,10 @@ export async function runCommand(options: { json?: boolean; strict?: boolean }, 
   try {
     result = await run()
   } catch (error) {
-    if (error instanceof UsageError) {
-      console.error(error.message)
-      process.exitCode = EXIT.usage
+    if (!(error instanceof DataError)) {
+      process.exitCode = reportFailure(error, options.json === true)
       return
     }
-    if (!(error instanceof DataError)) throw error
     result = { json: {}, text: '', findings: error.findings }
   }
   // A DataError masks the keys in the quotes of findings.
@@ -38,8 +63,7 @@ export async function runCommand(options: { json?: boolean; strict?: boolean }, 
   const isBad = findings.some(({ rule }) => options.strict === true || !isWarning(rule))
   if (isBad) process.exitCode = EXIT.findings
   if (options.json) {
-    const shown = findings.map(finding => ({ severity: isWarning(finding.rule) ? 'warning' : 'error', ...finding }))
-    console.log(JSON.stringify({ ok: !isBad, findings: shown, ...result.json }, null, 2))
+    console.log(documentOf(!isBad, findings, result.json))
     return
   }
   if (findings.length > 0) console.error(colored(findings))

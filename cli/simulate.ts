@@ -1,5 +1,6 @@
 // `sluice simulate`: runs the simulator in its own process.
 
+import { cannotListen } from './address.js'
 import { EXIT } from './exit-codes.js'
 import { startSimulator } from './simulator/server.js'
 
@@ -7,11 +8,7 @@ export async function simulate(options: { listen: string; scenarios?: string }):
   const simulator = await startSimulator(options).catch(error => {
     const why = error instanceof Error ? error.message : String(error)
     const isOfAddress = why.startsWith('cannot listen')
-    console.error(
-      isOfAddress
-        ? `Cannot listen on ${options.listen}: the port is taken, or this machine does not have the address`
-        : `The scenarios cannot be used: ${why}`,
-    )
+    console.error(isOfAddress ? cannotListen(options.listen) : `The scenarios cannot be used: ${why}`)
     process.exit(isOfAddress ? EXIT.listen : EXIT.findings)
   })
   console.log(JSON.stringify({ msg: 'listening', url: simulator.url }))

@@ -8,6 +8,7 @@ import { storeProblem } from '../control/folder.js'
 import { createLog, flushed } from '../control/log.js'
 import { isPostgres } from '../control/settings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
+import { cannotListen } from './address.js'
 import { bannerOf, showBanner } from './banner.js'
 import { configOf, type Settings } from './config/config.js'
 import { type Control, startControl } from './control.js'
@@ -107,9 +108,8 @@ async function serveUntilStopped(
     gateway = await open()
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    const reason = why.startsWith('cannot listen') ? 'the port is taken, or this machine does not have the address' : why
-    console.error(`Cannot listen on ${settings.host}:${settings.port}: ${reason}`)
-    process.exit(2)
+    console.error(cannotListen(`${settings.host}:${settings.port}`, why.startsWith('cannot listen') ? undefined : why))
+    process.exit(EXIT.listen)
   }
   if (isAlone) log.info({ url: gateway.url }, 'listening')
   else {
@@ -134,10 +134,15 @@ async function serveUntilStopped(
 
 /** Without a file: the simulator as provider, a demo key, and a command to try. */
 async function demonstrate(): Promise<void> {
+  const { PORT: port } = process.env
+  if (port && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535)) {
+    console.error('The environment variable PORT is not a port: set it to a number up to 65535, or remove it.')
+    process.exit(EXIT.findings)
+  }
   const [{ startSimulator }, plan] = await Promise.all([import('./simulator/server.js'), loadPlan(undefined)])
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })
   const { content, key } = defaultContent(plan, simulator.url)
-  const listen = !process.env.PORT ? {} : { listen: `127.0.0.1:${process.env.PORT}` }
+  const listen = !port ? {} : { listen: `127.0.0.1:${port}` }
   const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s', store: 'sqlite' }, plan)
   const log = createLog(settings.logLevel)
   const state = await openState(undefined)

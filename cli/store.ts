@@ -8,12 +8,12 @@ import { migrate, stateOf } from '../control/store/migrate.js'
 import { openEngine } from '../control/store/store.js'
 import { loadConfig } from './config/config.js'
 import type { StoreSettings } from './config/store-settings.js'
+import { CommandError } from './output.js'
 import { loadFacts } from './plan.js'
 
 /** The exit code is 1 if there is no store, or its schema cannot be updated. */
 export async function migrateStore(config: string, asJson = false): Promise<void> {
   const settings = await storeOf(config)
-  if (settings === undefined) return
   let engine: Engine | undefined
   try {
     engine = await openEngine(settings.at)
@@ -23,29 +23,24 @@ export async function migrateStore(config: string, asJson = false): Promise<void
     else console.log(missing.length === 0 ? 'The schema is up to date.' : `Migrated: ${missing.join(', ')}`)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    fail(engine === undefined ? `The store cannot be opened: ${why}.` : why)
+    throw new CommandError(engine === undefined ? `The store cannot be opened: ${why}.` : why)
   } finally {
     await engine?.db.destroy()
   }
 }
 
-/** The store settings of a configuration; without a store it reports that, and the command fails. */
-async function storeOf(config: string): Promise<StoreSettings | undefined> {
+/** The store settings of a configuration. Throws a CommandError if it has no store. */
+async function storeOf(config: string): Promise<StoreSettings> {
   const { settings } = await loadConfig(config, await loadFacts(config), config)
-  if (settings.store === undefined) fail(`${config} has no store.`)
+  if (settings.store === undefined) throw new CommandError(`${config} has no store.`)
   return settings.store
-}
-
-function fail(sentence: string): void {
-  console.error(sentence)
-  process.exitCode = 1
 }
 
 /** Copies the store of a configuration while it is in use. */
 export async function backUpStore(file: string, config: string, asJson = false): Promise<void> {
   const store = await storeOf(config)
-  if (store === undefined) return
-  if (isPostgres(store.at)) return fail(`The store is Postgres, which has its own: pg_dump --format=custom --file=${file} "$SLUICE_STORE"`)
+  if (isPostgres(store.at))
+    throw new CommandError(`The store is Postgres, which has its own: pg_dump --format=custom --file=${file} "$SLUICE_STORE"`)
   await tried(async () => {
     const copied = await backUp(store.at, resolve(file))
     if (asJson) console.log(JSON.stringify({ file, ...copied }, null, 2))
@@ -56,9 +51,8 @@ export async function backUpStore(file: string, config: string, asJson = false):
 /** Replaces the store of a configuration by a copy. */
 export async function restoreStore(file: string, config: string, asJson = false): Promise<void> {
   const store = await storeOf(config)
-  if (store === undefined) return
   if (isPostgres(store.at))
-    return fail(`The store is Postgres, which has its own: pg_restore --clean --if-exists --dbname="$SLUICE_STORE" ${file}`)
+    throw new CommandError(`The store is Postgres, which has its own: pg_restore --clean --if-exists --dbname="$SLUICE_STORE" ${file}`)
   await tried(async () => {
     const { before, ...copied } = await restore(resolve(file), store.folder, store.at)
     if (asJson) console.log(JSON.stringify({ file, before: before ?? null, ...copied }, null, 2))
@@ -70,8 +64,7 @@ async function tried(run: () => Promise<void>): Promise<void> {
   try {
     await run()
   } catch (error) {
-    if (!(error instanceof BackupError)) throw error
-    fail(error.message)
+    throw error instanceof BackupError ? new CommandError(error.message) : error
   }
 }
 

@@ -8,8 +8,10 @@ import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { type Beat, watchBeats } from '../control/beats.js'
 import { flushed } from '../control/log.js'
+import { cannotListen } from './address.js'
 import { showBanner } from './banner.js'
 import { type Control, startControl } from './control.js'
+import { EXIT } from './exit-codes.js'
 import { freePort } from './ports.js'
 import type { Good } from './prepare.js'
 import { reloadOnChange } from './reload.js'
@@ -34,8 +36,8 @@ export async function supervise(config: string, first: Good, workers: number, lo
   const { host } = first.settings
   const port = await freePort(host, first.settings.port).catch(() => undefined)
   if (port === undefined) {
-    console.error(`Cannot listen on ${host}:${first.settings.port}`)
-    process.exit(2)
+    console.error(cannotListen(`${host}:${first.settings.port}`))
+    process.exit(EXIT.listen)
   }
   let good = first
   const children = new Set<ChildProcess>()

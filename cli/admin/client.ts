@@ -8,7 +8,7 @@ import { load } from 'js-yaml'
 import { ADMIN_SOCKET } from '../../control/settings.js'
 import { filled } from '../config/filled.js'
 import { isObject, jsonOr } from '../json.js'
-import { UsageError } from '../output.js'
+import { CommandError, UsageError } from '../output.js'
 import { configOrUsual } from '../usual-config.js'
 
 export interface Where {
@@ -17,9 +17,6 @@ export interface Where {
   /** The URL of a remote admin API; its token is in the environment. */
   url?: string
 }
-
-/** An error as a sentence for the user. */
-export class CommandError extends Error {}
 
 const TOKEN = 'SLUICE_ADMIN_TOKEN'
 

@@ -1,7 +1,7 @@
 // The files that a user names on the command line.
 
 import { readFileSync } from 'node:fs'
-import { CommandError } from './client.js'
+import { CommandError } from '../output.js'
 
 /** The text of a file. Throws a `CommandError` if it cannot be read. */
 export function readText(file: string): string {

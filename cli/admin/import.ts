@@ -9,7 +9,7 @@ import type { WrittenLimits } from '../../control/limits.js'
 import type { Every } from '../../engine/budgets/window.js'
 import { HIGHEST } from '../../engine/core/usage.js'
 import { isObject, jsonOr } from '../json.js'
-import { CommandError } from './client.js'
+import { CommandError } from '../output.js'
 import { instant, LATEST } from './times.js'
 
 export type Source = 'litellm' | 'new-api' | 'csv'

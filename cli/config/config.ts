@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
+import { statusOf } from '../../codegen/read/status.js'
 import { useOneOf } from '../../codegen/read/suggest.js'
 import { size } from '../../codegen/read/units.js'
 import { parseFilled, type SourcePosition, type YamlDocument } from '../../codegen/read/yaml.js'
@@ -14,6 +15,7 @@ import type { PlanFacts } from '../../engine/plan.js'
 import type { Exposed, GatewayConfig } from '../../engine/snapshot/config.js'
 import type { GatewayData } from '../../schemas/config/types.js'
 import { address } from '../address.js'
+import { unreadable } from '../overlay/inputs.js'
 import { BudgetReader } from './budgets.js'
 import { callsOf } from './calls.js'
 import { type Capacity, usualCapacity } from './capacity.js'
@@ -91,7 +93,8 @@ export async function readConfig(path: string, plan: PlanFacts, displayed: strin
   let text: string
   try {
     text = readFileSync(path, 'utf8')
-  } catch {
+  } catch (error) {
+    if (statusOf(path) !== 'ENOENT') return { documents: [], findings: [{ ...unreadable(path, error), file: displayed }] }
     const detail = 'the file cannot be read'
     const remedy = 'name an existing file, or write one with `sluice init`'
     return { documents: [], findings: [{ file: displayed, line: 1, column: 1, rule: 'file/missing', detail, remedy }] }

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dump, load } from 'js-yaml'
-import { type CommandResult, count, UsageError } from '../output.js'
+import { CommandError, type CommandResult, count, UsageError } from '../output.js'
 import { builtIn } from '../project.js'
 import { columns } from '../table.js'
 import { readLitellm } from './litellm.js'
@@ -31,7 +31,7 @@ export async function importGateway(source: Source, path: string, out: string | 
     try {
       writeFileSync(out, yaml, { flag: 'wx' })
     } catch (error) {
-      throw new UsageError(`${out} cannot be written: ${(error as NodeJS.ErrnoException).code ?? 'it fails'}.`)
+      throw new CommandError(`${out} cannot be written: ${(error as NodeJS.ErrnoException).code ?? 'it fails'}.`)
     }
   }
   const lines = [...plan.lines].sort((one, other) => VERDICTS.indexOf(one.verdict) - VERDICTS.indexOf(other.verdict))

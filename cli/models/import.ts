@@ -6,6 +6,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { PricesData, WrittenCatalogue, WrittenModel } from '../../codegen/read/catalogue-data.js'
 import type { Project } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
+import { isObject } from '../json.js'
+import { UsageError } from '../output.js'
 import { builtIn } from '../project.js'
 import type { Imported, Note, TableNames } from './imported.js'
 import { confirmation } from './sources.js'
@@ -39,15 +41,9 @@ interface Change {
   confirmed?: string
 }
 
-/** Writes the files and reports the findings. For an invalid table it reports the error, and the exit code is 1. */
+/** Writes the files and reports the findings. Throws a UsageError for a file that is no such table. */
 export function importModels(kind: string, path: string, options: ImportOptions = {}): void {
-  let table: Record<string, never>
-  try {
-    table = JSON.parse(readFileSync(path, 'utf8')) as Record<string, never>
-  } catch {
-    fail(`${path} cannot be read as JSON. Name the file with the table.`)
-    return
-  }
+  const table = tableIn(path, kind as Table)
   const day = options.read ?? new Date().toISOString().slice(0, 10)
   const source = options.source ?? `${kind}: ${path.split(/[\\/]/).at(-1) as string}`
   const project = builtIn()
@@ -88,9 +84,24 @@ export function importModels(kind: string, path: string, options: ImportOptions 
   } else tell(imported, changes, gone, providers)
 }
 
-function fail(sentence: string): void {
-  console.error(sentence)
-  process.exitCode = 1
+function tableIn(path: string, kind: Table): Record<string, never> {
+  let table: unknown
+  try {
+    table = JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    throw new UsageError(`${path} cannot be read as JSON. Name the file with the table.`)
+  }
+  if (!isTable(table, kind)) throw new UsageError(`${path} is not a table of ${kind}. Name the file with the table.`)
+  return table as Record<string, never>
+}
+
+/** Whether everything that is a row of a table, or has rows, is an object. */
+function isTable(table: unknown, kind: Table): boolean {
+  if (!isObject(table)) return false
+  if (kind === 'openrouter') return Array.isArray(table.data) && table.data.every(row => isObject(row) && typeof row.id === 'string')
+  const rows = Object.values(table)
+  if (kind === 'litellm') return rows.every(isObject)
+  return rows.every(provider => isObject(provider) && isObject(provider.models) && Object.values(provider.models).every(isObject))
 }
 
 function readTable(kind: Table, table: Record<string, never>, project: Project): Imported {

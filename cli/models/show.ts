@@ -4,6 +4,7 @@
 import type { Catalogue, ModelFacts, PlanFacts } from '../../engine/plan.js'
 import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engine/snapshot/catalogue.js'
 import { askAccount, upstreamsWithLists } from '../account-lists.js'
+import { EXIT } from '../exit-codes.js'
 import { loadFacts } from '../plan.js'
 import { prepare, read } from '../prepare.js'
 import { columns } from '../table.js'
@@ -43,9 +44,10 @@ export async function showModels(name: string | undefined, options: ShowOptions)
     return
   }
   const providers = options.provider === undefined ? homesOf(catalogue, plan, name) : [options.provider]
-  if (providers.length === 0) {
-    console.error(`The model ${name} is unknown. Mappings use the safe value of each fact.`)
-    process.exitCode = 1
+  const error = providers.length > 0 ? undefined : `The model ${name} is unknown. Mappings use the safe value of each fact.`
+  if (error !== undefined) {
+    console.error(error)
+    process.exitCode = EXIT.findings
   }
   if (options.json) {
     const models = providers.map(provider => ({
@@ -53,7 +55,7 @@ export async function showModels(name: string | undefined, options: ShowOptions)
       provider,
       facts: factsOf(entriesFor(catalogue, provider, name)).map(([fact, value, at]) => ({ fact, value, at })),
     }))
-    console.log(JSON.stringify({ ok: providers.length > 0, findings: [], models }, null, 2))
+    console.log(JSON.stringify({ ok: error === undefined, findings: [], ...(error !== undefined && { error }), models }, null, 2))
     return
   }
   providers.forEach((provider, index) => {

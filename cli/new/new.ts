@@ -9,7 +9,7 @@ import { DataError } from '../../codegen/read/findings.js'
 import { membersOfEngine } from '../../codegen/read/members-of-engine.js'
 import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
-import { type CommandResult, UsageError } from '../output.js'
+import { CommandError, type CommandResult, UsageError } from '../output.js'
 import { folderOf, rootsOf } from '../overlay.js'
 import { builtIn, projectOf } from '../project.js'
 import { exampleFinder, type Part } from './examples.js'
@@ -179,7 +179,7 @@ function write(folder: string, files: Readonly<Record<string, string>>): string[
       writeFileSync(join(folder, path), schemaLine(join(folder, path), path, grammars) + text, { flag: 'wx' })
     }
   } catch (error) {
-    throw new UsageError(`${folder} cannot be written to: ${(error as NodeJS.ErrnoException).code ?? 'it fails'}.`)
+    throw new CommandError(`${folder} cannot be written to: ${(error as NodeJS.ErrnoException).code ?? 'it fails'}.`)
   }
   return paths
 }

@@ -94,6 +94,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EDQUOT: 'the disk quota is exceeded',
   EFBIG: 'the file would be larger than the limit of the process',
   ENOENT: 'there is no such file or folder',
+  EISDIR: 'it is a folder',
   ENOTDIR: 'a part of the path is not a folder',
   EEXIST: 'a part of the path is not a folder',
   ELOOP: 'its symbolic links lead in a circle',

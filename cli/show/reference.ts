@@ -13,7 +13,7 @@ export function printCliReference(program: Command): string {
     '',
     'Made from the commands themselves by `npm run codegen`; `npm test` checks that it is fresh.',
     '',
-    'Findings go to stderr, a line each: `file:line:col  rule  detail  remedy`; each [rule](../rules/README.md) has a page. With `--json` everything is one document on stdout: `ok`, `findings` (each with `severity`), and what the command gives beside. Colour is used on a terminal only, and not where `NO_COLOR` is set.',
+    'Findings go to stderr, a line each: `file:line:col  rule  detail  remedy`; each [rule](../rules/README.md) has a page. With `--json` everything is one document on stdout: `ok`, `findings` (each with `severity`), and what the command gives beside; `error` if it failed for another reason, which stderr has, too. Colour is used on a terminal only, and not where `NO_COLOR` is set.',
     '',
     '| exit code | meaning |',
     '|---|---|',

@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { UsageError } from '../output.js'
+import { CommandError, UsageError } from '../output.js'
 import { type Agent, KEY_PLACE } from './agents.js'
 
 type Json = Record<string, unknown>
@@ -28,7 +28,7 @@ export function writeSettings(agent: Agent, env: Readonly<Record<string, string>
       writeFileSync(path, content)
     }
   } catch (error) {
-    throw new UsageError(`A file cannot be written: ${(error as NodeJS.ErrnoException).code ?? 'it fails'}.`)
+    throw new CommandError(`A file cannot be written: ${(error as NodeJS.ErrnoException).code ?? 'it fails'}.`)
   }
   return [...files.keys()]
 }

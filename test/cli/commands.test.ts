@@ -2,13 +2,13 @@
 
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { foldersOf, MAIN, sluice } from '../command.js'
+import { foldersOf, MAIN, run, sluice } from '../command.js'
 import { blocksOf, writeBlock } from '../docs-page.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -55,6 +55,39 @@ describe('every command', () => {
       expect(ended.err, args.join(' ')).not.toBe('')
       expect(ended.err, args.join(' ')).not.toMatch(/\n\s+at /)
     }
+  })
+
+  test('that fails says why in the document that a program expects', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY, 'error.json': '{"error":"busy"}', 'list.json': '[null]' })
+    const failing: [code: number, ...args: string[]][] = [
+      [1, 'keys', 'list'],
+      [1, 'usage'],
+      [1, 'cost', 'abc'],
+      [1, 'instances'],
+      [1, 'store', 'migrate', '--config', 'gateway.yaml'],
+      [1, 'store', 'backup', 'copy', '--config', 'gateway.yaml'],
+      [1, 'models', 'nomodel'],
+      [1, 'init', 'gateway.yaml/inner'],
+      [64, 'fields', 'chat', 'nope'],
+      [64, 'try', 'nope', 'request'],
+      [64, 'import', 'litellm', 'nofile'],
+      [64, 'models', 'import', 'litellm', 'nofile.json'],
+      [64, 'models', 'import', 'litellm', 'list.json'],
+      [64, 'models', 'import', 'openrouter', 'error.json'],
+      [64, 'models', 'import', 'models.dev', 'error.json'],
+      [64, 'check', '--bogus'],
+    ]
+    for (const [code, ...args] of failing) {
+      const ended = await sluice([...args, '--json'], folder)
+      expect({ args, code: ended.code, out: json(ended.out) }).toMatchObject({ args, code, out: { ok: false, findings: [] } })
+      expect(ended.err, args.join(' ')).toContain(json(ended.out).error as string)
+      expect(ended.err, args.join(' ')).not.toMatch(/\n\s+at /)
+    }
+  })
+
+  test('says in a sentence that its output cannot be written', async () => {
+    const { code, err } = await run('bash', ['-c', 'exec "$0" "$1" openapi > /dev/full', process.execPath, MAIN], folderOf())
+    expect([code, err]).toEqual([1, 'The output cannot be written: ENOSPC.\n'])
   })
 
   test('has --json if a program may read its output', () => {
@@ -151,6 +184,10 @@ test('`sluice simulate` names scenarios that it cannot read, and an address that
     code: 2,
     err: expect.stringMatching(/^Cannot listen on 192\.0\.2\.1:1: /),
   })
+  expect(await sluice(['simulate', '--listen', '127.0.0.1:99999'], folder)).toMatchObject({
+    code: 64,
+    err: expect.stringContaining('65535'),
+  })
 })
 
 test('a store that cannot be opened is reported in a sentence', async () => {
@@ -171,6 +208,14 @@ describe('sluice check', () => {
       models: 1,
       keys: 1,
     })
+  })
+
+  test('says why a file that exists cannot be read', async () => {
+    const folder = folderOf()
+    symlinkSync('loop.yaml', join(folder, 'loop.yaml'))
+    const { out } = await sluice(['check', 'loop.yaml', '--json'], folder)
+    expect(json(out).findings).toMatchObject([{ file: 'loop.yaml', rule: 'file/unreadable', detail: expect.stringContaining('circle') }])
+    expect(findingsIn((await sluice(['check', 'missing.yaml', '--json'], folder)).out)).toEqual(['1:1 file/missing'])
   })
 
   test('prints the position of an error as JSON', async () => {

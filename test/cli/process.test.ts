@@ -155,8 +155,12 @@ describe('sluice start', () => {
   test('ends with 2 if the address is taken', async () => {
     const holder = createServer()
     await new Promise<void>(done => holder.listen(0, '127.0.0.1', done))
-    const gateway = run('start', '--config', file(`listen: 127.0.0.1:${(holder.address() as { port: number }).port}`))
-    expect(await gateway.code).toBe(2)
+    const path = file(`listen: 127.0.0.1:${(holder.address() as { port: number }).port}`)
+    for (const workers of ['1', '2']) {
+      const gateway = run('start', '--config', path, '--workers', workers)
+      expect(await gateway.code).toBe(2)
+      expect(gateway.errors()).toMatch(/^Cannot listen on \S+: the port is taken, or this machine does not have the address\.\n$/)
+    }
     holder.close()
   })
 
@@ -227,6 +231,12 @@ describe('sluice start without a file', () => {
   )
   const askWith = (url: string, key: string): Promise<Response> =>
     fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+
+  test('says that PORT is none', async () => {
+    const gateway = runWith({ PORT: 'abc' }, 'start')
+    expect(await gateway.code).toBe(1)
+    expect(gateway.errors()).toMatch(/^The environment variable PORT is not a port: [^\n]*\n$/)
+  })
 
   test('accepts the demo key while it serves only the simulator', async () => {
     const gateway = runWith({ ...none, PORT: '0' }, 'start')
