@@ -219,7 +219,8 @@ test.each([
   ['objects', (levels: number) => `$string(${'{"a": '.repeat(levels)}text${'}'.repeat(levels)})`],
 ])('%s of five thousand levels is a finding, one of four hundred is compiled', (_, made) => {
   const data = withDialects(fixture('small'))
-  const write = (levels: number): void => data.write(MAPPING, `title: Small\nrequest: |\n  { "model": $ctx.model, "text": ${made(levels)} }\n`)
+  const write = (levels: number): void =>
+    data.write(MAPPING, `title: Small\nrequest: |\n  { "model": $ctx.model, "text": ${made(levels)} }\n`)
   write(5000)
   expect(data.findings()).toMatchObject([{ position: expect.stringMatching(`^${MAPPING}:3:`), rule: 'jsonata/depth' }])
   write(400)
