@@ -70,6 +70,9 @@ export interface Exchange {
   open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink
 }
 
+/** A body that is read while it arrives. */
+export type Arriving = Pick<Exchange, 'receive' | 'pause' | 'resume'>
+
 /** The metrics of the key that a request came with. */
 export interface Caller {
   id?: number

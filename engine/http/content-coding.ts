@@ -4,7 +4,7 @@ import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliDecompress, createBrotliDecompress, createGunzip, createInflate, gunzip, inflate } from 'node:zlib'
 import { GatewayError } from '../core/errors.js'
-import type { Exchange, Receiver } from '../core/exchange.js'
+import type { Arriving, Exchange, Receiver } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
 
 interface Coding {
@@ -58,9 +58,6 @@ export async function decoded(bytes: Buffer, coding: string, most: number): Prom
     throw (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(most) : invalid(coding)
   }
 }
-
-/** A body that is read while it arrives. */
-export type Arriving = Pick<Exchange, 'receive' | 'pause' | 'resume'>
 
 /** The body of a request as it arrives, without its coding. Throws if the coding is not known. */
 export function arriving(exchange: Exchange): Arriving {

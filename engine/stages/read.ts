@@ -7,7 +7,7 @@ import { FORM_TYPE, isMultipart, mediaTypeOf } from '../core/media-type.js'
 import { valueAt } from '../core/members.js'
 import { isOmitted } from '../core/text.js'
 import { checkShape } from '../core/validation.js'
-import { codingOf, decoded } from '../http/content-coding.js'
+import { arriving, codingOf, decoded } from '../http/content-coding.js'
 import type { Body, Dialect, Json, Member, Validate } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
 import { type Form, type FormCheck, type FormTexts, readForm } from '../wire/form.js'
@@ -148,7 +148,7 @@ async function formInput(
   texts: FormTexts | undefined,
 ): Promise<Input> {
   const usual = usualModel(route, snapshot)
-  const form = await readForm(exchange, formPart(route, dialect), route.limits, usual, checkOf(route, dialect), texts)
+  const form = await readForm(exchange, arriving(exchange), formPart(route, dialect), route.limits, usual, checkOf(route, dialect), texts)
   return {
     bytes: NOTHING,
     body: {},

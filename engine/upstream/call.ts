@@ -6,7 +6,7 @@ import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Call, Exchange, Receiver } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
-import { mayHaveBeenIdle } from './connect.js'
+import { mayHaveBeenIdle } from '../snapshot/connect.js'
 
 /** The request, and its address. */
 export interface UpstreamRequest {

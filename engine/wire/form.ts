@@ -5,8 +5,7 @@ import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { Busboy } from '@fastify/busboy'
 import { asGatewayError, GatewayError } from '../core/errors.js'
-import type { Exchange } from '../core/exchange.js'
-import { arriving } from '../http/content-coding.js'
+import type { Arriving, Exchange } from '../core/exchange.js'
 import type { Body, Json, Limits } from '../plan.js'
 import { HELD, Passage, Store } from './spool.js'
 
@@ -175,19 +174,20 @@ function quoted(name: string): string {
 
 /**
  * Resolves when the part that names the model has come; the rest comes while it is relayed.
+ * @param arrival the body of the exchange, without its coding
  * @param usual the model of a form that names none; absent: it is refused
  * @param check judges parts that are texts when they come, and the form when all of it is there; of a file it sees no bytes
  * @param texts what is done to parts that are texts, once the model is known
  */
 export function readForm(
   exchange: Exchange,
+  arrival: Arriving,
   modelPart: string,
   limits: Limits,
   usual?: string,
   check?: FormCheck,
   texts?: FormTexts,
 ): Promise<Form> {
-  const arrival = arriving(exchange)
   return new Promise((resolve, reject) => {
     const form = new Form(modelPart, texts)
     exchange.onOver(() => form.close())

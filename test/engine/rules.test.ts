@@ -296,6 +296,7 @@ describe('imports', () => {
         'engine/snapshot/patched-answers.ts',
         'engine/snapshot/link.ts',
       ],
+      'undici/lib/core/connect.js': ['engine/snapshot/connect.ts'],
       'undici/lib/dispatcher/agent.js': ['engine/upstream/fetch-media.ts'],
       'undici/lib/dispatcher/pool.js': ['engine/snapshot/snapshot.ts'],
       ws: ['engine/stages/relay.ts', 'engine/http/upgrade-cork.ts'],
