@@ -1,7 +1,7 @@
 // Calls a second target if the first is slow to begin. The first answer wins; the other call is cancelled, and stays in the
 // log and in its target's counts.
 
-import { asGatewayError } from '../core/errors.js'
+import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { LogEntry } from '../core/exchange.js'
 import { factsOf } from '../core/log.js'
 import type { Binding } from '../snapshot/model.js'
@@ -24,13 +24,25 @@ export async function hedge<Result extends { attempt: Attempt }>(
   const queue = new Queue(bindings)
   const branches: Branch[] = []
   let failure: unknown
+  // The client pays for one of the calls, which must be known before the exchange is over.
+  exchange.onAbort(() => {
+    const [first, ...others] = branches.filter(({ isOver }) => !isOver)
+    if (first === undefined) return
+    for (const other of others) giveUp(other, exchange.log)
+    take(exchange.log, first.log)
+    first.isOver = true
+    failure = goneAway()
+  })
   const run = async (): Promise<Result> => {
     const branch = new Branch(exchange)
     branches.push(branch)
     const begin = async (one: Attempt): Promise<Result> => {
       branch.attempt = one
       // Another was faster while this one entered its target.
-      if (branch.isOver) leave(branch)
+      if (branch.isOver) {
+        leave(branch)
+        throw goneAway()
+      }
       try {
         return await attempt(one)
       } catch (error) {
@@ -69,6 +81,8 @@ export async function hedge<Result extends { attempt: Attempt }>(
 }
 
 const yes = (): true => true
+
+const goneAway = (): GatewayError => new GatewayError('upstream', 'The request is not needed any more.')
 
 /** Cancels the calls of a branch. They may still cost something, but only what the faster target did is charged. */
 function giveUp(branch: Branch, log: LogEntry): void {
