@@ -14,7 +14,7 @@ const MOST_PARTS = 64
 /** Calls that run at once. */
 const WIDTH = 4
 
-/** Sends each part; `body` joins the answers. Throws the first failure when all calls have ended. */
+/** Sends each part; `body` joins the answers. Throws the first failure when the calls that run have ended. */
 export async function fanOut(
   attempt: Attempt,
   parts: readonly Json[],
@@ -35,22 +35,31 @@ export async function fanOut(
   const answers: Json[] = new Array(parts.length)
   const rendered: Rendered[] = []
   let next = 0
+  const ask = async (index: number): Promise<void> => {
+    const part = { ...attempt, input: { ...input, body: parts[index] as Body, outline: parts[index] as Body } }
+    const id = `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`
+    const one = render(part, { ...ctx, id }, unnamed)
+    rendered[index] = one
+    const response = await call(signed(one.request, binding), limits, exchange)
+    if (response.status >= 300) await checkRefusal(response, binding, one.request.hides)
+    response.startIdle()
+    const bytes = withinLimit(await collect(response, BODY_LIMIT))
+    answers[index] = understood(() => {
+      const body = translatable(readAnswer(bytes, binding), binding, one.ctx, one.carry)
+      addUsage(exchange.log, readUsage(binding.to.usage, body))
+      return mapping.response?.(body, one.ctx, one.carry)
+    })
+  }
+  let hasFailed = false
   const work = async (): Promise<void> => {
-    while (next < parts.length) {
-      const index = next++
-      const part = { ...attempt, input: { ...input, body: parts[index] as Body, outline: parts[index] as Body } }
-      const id = `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`
-      const one = render(part, { ...ctx, id }, unnamed)
-      rendered[index] = one
-      const response = await call(signed(one.request, binding), limits, exchange)
-      if (response.status >= 300) await checkRefusal(response, binding, one.request.hides)
-      response.startIdle()
-      const bytes = withinLimit(await collect(response, BODY_LIMIT))
-      answers[index] = understood(() => {
-        const body = translatable(readAnswer(bytes, binding), binding, one.ctx, one.carry)
-        addUsage(exchange.log, readUsage(binding.to.usage, body))
-        return mapping.response?.(body, one.ctx, one.carry)
-      })
+    while (next < parts.length && !hasFailed) {
+      try {
+        await ask(next++)
+      } catch (error) {
+        // What would still be sent would be answered for nothing.
+        hasFailed = true
+        throw error
+      }
     }
   }
   const results = await Promise.allSettled(Array.from({ length: Math.min(WIDTH, parts.length) }, work))

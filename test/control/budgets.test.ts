@@ -333,7 +333,14 @@ describe('what only one of several targets did', () => {
     gateway = await stage.start({
       expose: ['cost'],
       keys: [{ name: 'file', value: FILE_KEY, budget: '5/day' }],
-      upstreams: { slow: upstreamOf('openai'), fast: upstreamOf('openai'), one: upstreamOf('openai'), parts: upstreamOf('groq') },
+      upstreams: {
+        slow: upstreamOf('openai'),
+        fast: upstreamOf('openai'),
+        one: upstreamOf('openai'),
+        left: upstreamOf('openai'),
+        behind: upstreamOf('openai'),
+        parts: upstreamOf('groq'),
+      },
       models: {
         hedged: {
           price: PRICE,
@@ -349,6 +356,14 @@ describe('what only one of several targets did', () => {
           targets: [
             { upstream: 'one', model: 'slow' },
             { upstream: 'one', model: 'fast', priority: 2 },
+          ],
+        },
+        left: {
+          price: PRICE,
+          hedge: { after: '50ms' },
+          targets: [
+            { upstream: 'left', model: 'slow' },
+            { upstream: 'behind', model: 'slow', priority: 2 },
           ],
         },
         parts: {
@@ -400,6 +415,24 @@ describe('what only one of several targets did', () => {
     expect(await spentOf('upstream:one/day')).toBe(charge)
   })
 
+  test('a client that leaves before either target of a hedge has answered pays for one of them', async () => {
+    const before = upstream.requests.length
+    const gone = new AbortController()
+    const asked = fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      signal: gone.signal,
+      headers: { authorization: `Bearer ${FILE_KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'left', messages: [{ role: 'user', content: 'Hello' }], ...small }),
+    }).catch(() => undefined)
+    await expect.poll(() => upstream.requests.length).toBe(before + 2)
+    gone.abort()
+    await asked
+    const row = await rowOf('left')
+    expect(row).toMatchObject({ target: 'left/slow', attempts: 2 })
+    expect(row.charge).toBeGreaterThan(0)
+    expect([await spentOf('upstream:left/day'), await spentOf('upstream:behind/day')]).toEqual([row.charge, 0])
+  })
+
   test('the parts that a failed target answered are not charged with those of the next one', async () => {
     const response = await complete('parts', 'a', 'b', 'bad')
     expect([response.status, (await response.json()).usage.total_tokens]).toEqual([200, 3300])
@@ -409,7 +442,10 @@ describe('what only one of several targets did', () => {
   })
 
   test('the parts that a target answered before it failed are not charged', async () => {
-    expect((await complete('parts-fail', 'a', 'b', 'bad')).status).toBe(502)
+    const before = upstream.requests.length
+    expect((await complete('parts-fail', 'a', 'bad', ...Array.from({ length: 60 }, String))).status).toBe(502)
+    // What comes after the failure is not sent.
+    expect(upstream.requests.length - before).toBeLessThan(30)
     expect(await rowOf('parts-fail')).toMatchObject({ input: null, output: null, charge: null })
   })
 })
