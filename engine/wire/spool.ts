@@ -14,21 +14,33 @@ const BLOCK = 64 * 1024
 export class Store {
   private chunks: Buffer[] = []
   private file: FileHandle | undefined
+  private isClosed = false
   length = 0
 
+  /** What comes after `close` is dropped. */
   async push(chunk: Buffer): Promise<void> {
+    if (this.isClosed) return
     this.length += chunk.length
     if (this.file === undefined && this.length <= HELD) {
       this.chunks.push(chunk)
       return
     }
-    if (this.file === undefined) {
-      this.file = await openTemporary()
-      const held = Buffer.concat(this.chunks)
-      this.chunks = []
-      await this.file.write(held)
+    const file = this.file ?? (await this.moved())
+    await file?.write(chunk)
+  }
+
+  /** A file with what was held in memory; undefined if it was closed meanwhile. */
+  private async moved(): Promise<FileHandle | undefined> {
+    const file = await openTemporary()
+    if (this.isClosed) {
+      await file.close()
+      return undefined
     }
-    await this.file.write(chunk)
+    this.file = file
+    const held = Buffer.concat(this.chunks)
+    this.chunks = []
+    await file.write(held)
+    return file
   }
 
   async *read(): AsyncGenerator<Buffer> {
@@ -45,6 +57,7 @@ export class Store {
   }
 
   async close(): Promise<void> {
+    this.isClosed = true
     this.chunks = []
     const { file } = this
     this.file = undefined

@@ -1,11 +1,21 @@
 // Forms, bytes, tasks, several calls for one request, vectors: declared in data, executed by the engine.
 
 import { createHash, createHmac } from 'node:crypto'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
 import { content, files, pattern, SIZE, startMaker } from './abilities.js'
 import { plan } from './plan.js'
+
+/** Where a link leads; a descriptor may have been closed meanwhile. */
+const linkOf = (path: string): string => {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
 
 let maker: Awaited<ReturnType<typeof startMaker>>
 let gateway: TestGateway
@@ -215,6 +225,20 @@ describe('a form', () => {
   test('without a boundary is refused in words about it', async () => {
     const response = await send('x', { 'content-type': 'multipart/form-data' })
     expect([response.status, await messageOf(response)]).toEqual([400, expect.stringContaining('has no boundary')])
+  })
+
+  test.runIf(process.platform === 'linux')('that fails leaves no temporary file open', async () => {
+    const open = (): number => readdirSync('/proc/self/fd').filter(fd => /\/sluice-[0-9a-f]{32}/.test(linkOf(`/proc/self/fd/${fd}`))).length
+    const whole = Buffer.concat([
+      Buffer.from(`--x\r\n${named('file')}; filename="big.bin"\r\n\r\n`),
+      pattern(3_000_000),
+      Buffer.from(`\r\n${written([named('model'), 'm'])}`),
+    ])
+    for (let count = 0; count < 10; count++) {
+      expect((await send(whole.subarray(0, -60))).status).toBe(400)
+      expect((await send(gzipSync(whole).subarray(0, -6), { 'content-encoding': 'gzip' })).status).toBe(400)
+    }
+    await expect.poll(open).toBe(0)
   })
 
   test('over the limit gets 413', async () => {
