@@ -183,6 +183,7 @@ const OTHERS: readonly [provider: string, path: string, asked: object, answer: S
   ['gemini', '/v1/embeddings', { input: 'x' }, ok({ embeddings: [{ values: [1] }], embedding: { values: [1] } })],
   ['cohere', '/v1/embeddings', { input: 'x' }, ok({ id: '1', embeddings: { float: [[1]] }, meta: {} })],
   ['openai', '/v1/images/generations', { prompt: 'x' }, ok({ created: 1, data: [{ b64_json: 'aa' }] })],
+  ['siliconflow', '/v1/images/generations', { prompt: 'x' }, ok({ images: [{ url: 'https://x.example/a.png' }], seed: 1 })],
   ['jina', '/v1/rerank', { query: 'q', documents: ['a'] }, ok({ results: [{ index: 0, relevance_score: 0.9 }] })],
   ['voyage', '/v1/rerank', { query: 'q', documents: ['a'] }, ok({ data: [{ index: 0, relevance_score: 0.9 }] })],
   ['cohere', '/v1/rerank', { query: 'q', documents: ['a'] }, ok({ id: '1', results: [{ index: 0, relevance_score: 0.9 }] })],
