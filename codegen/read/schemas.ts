@@ -297,7 +297,7 @@ const IN_PLACE = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'] as con
 function besides(set: SchemaSet, { schema, base }: Subschema<unknown>): Subschema<unknown>[] {
   if (!isMapping(schema)) return []
   const target = typeof schema.$ref === 'string' ? resolveReference(set, schema.$ref, base) : undefined
-  const branches = Object.values(Object(Object(schema.union).of))
+  const branches = [...Object.values(Object(Object(schema.union).of)), ...Object.values(Object(schema.dependentSchemas))]
   const own = [...IN_PLACE.flatMap(keyword => schema[keyword] ?? []), ...branches]
   return [...own.map(item => ({ schema: item, base })), ...(target ? [target] : [])]
 }
