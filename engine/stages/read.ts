@@ -177,7 +177,7 @@ function jsonInput(
 function textIn(received: Buffer, { limits }: Route, exchange: Exchange): Buffer | Promise<Buffer> {
   exchange.log.bytesIn = received.length
   checkType(exchange)
-  const coding = codingOf(exchange)
+  const coding = exchange.headers['content-encoding'] === undefined ? undefined : codingOf(exchange)
   return coding === undefined ? utf8(received) : decoded(received, coding, limits.body).then(utf8)
 }
 
