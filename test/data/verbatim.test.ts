@@ -19,7 +19,20 @@ const LEFT: Readonly<Record<string, readonly RegExp[]>> = {
   responses: [/^input\[\]\.\*$/, /^(response\.)?((tools\[\]\.){1,2}parameters|text\.format\.schema)$/],
 }
 
-const SAYS_MORE = ['$ref', 'anyOf', 'oneOf', 'allOf', 'union', 'properties', 'additionalProperties', 'items', 'enum', 'const', 'pattern']
+const SAYS_MORE = [
+  '$ref',
+  'anyOf',
+  'oneOf',
+  'allOf',
+  'union',
+  'properties',
+  'additionalProperties',
+  'items',
+  'enum',
+  'const',
+  'pattern',
+  'required',
+]
 
 /** Whether it allows any object. */
 const isOpen = ({ schema }: Applied): boolean =>

@@ -29,7 +29,7 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-defaults-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test.each([
-  ['no content', ''],
+  ['no keys', '{}'],
   ['one key', 'workers: 1'],
 ])('a file with %s has the defaults of the spec', async (_what, text) => {
   const path = join(folder, 'gateway.yaml')
