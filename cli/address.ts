@@ -5,6 +5,9 @@ export function cannotListen(at: string, reason = 'the port is taken, or this ma
   return `Cannot listen on ${at}: ${reason}.`
 }
 
+/** Whether a text is the number of a port. */
+export const isPort = (text: string): boolean => /^\d{1,5}$/.test(text) && Number(text) <= 65_535
+
 /** `host:port`, where a host with colons is in brackets. */
 export function address(listen: string): { host: string; port: number } {
   const at = listen.lastIndexOf(':')

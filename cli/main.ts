@@ -3,6 +3,7 @@
 // of flags.ts, where the system reads them.
 
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
+import { isPort } from './address.js'
 import { addCheck } from './commands/check.js'
 import { addCompletion } from './commands/completion.js'
 import { addDiff } from './commands/diff.js'
@@ -27,8 +28,8 @@ program.exitOverride().showHelpAfterError('(--help lists them)')
 
 /** Refuses an address that cannot be listened on as a wrong command line. */
 function addressOption(text: string): string {
-  const port = /:(\d{1,5})$/.exec(text)?.[1]
-  if (port === undefined || Number(port) > 65_535) throw new InvalidArgumentError('write it as host:port, with a port up to 65535.')
+  const [, port] = /:(\d+)$/.exec(text) ?? []
+  if (port === undefined || !isPort(port)) throw new InvalidArgumentError('write it as host:port, with a port up to 65535.')
   return text
 }
 

@@ -8,7 +8,7 @@ import { storeProblem } from '../control/folder.js'
 import { createLog, flushed } from '../control/log.js'
 import { isPostgres } from '../control/settings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
-import { cannotListen } from './address.js'
+import { cannotListen, isPort } from './address.js'
 import { bannerOf, showBanner } from './banner.js'
 import { configOf, type Settings } from './config/config.js'
 import { type Control, startControl } from './control.js'
@@ -135,7 +135,7 @@ async function serveUntilStopped(
 /** Without a file: the simulator as provider, a demo key, and a command to try. */
 async function demonstrate(): Promise<void> {
   const { PORT: port } = process.env
-  if (port && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535)) {
+  if (port && !isPort(port)) {
     console.error('The environment variable PORT is not a port: set it to a number up to 65535, or remove it.')
     process.exit(EXIT.findings)
   }

@@ -7,10 +7,11 @@ import { nearest } from '../../codegen/read/suggest.js'
 import type { ImportedKey, KeyFields } from '../../control/keys/keys.js'
 import type { WrittenLimits } from '../../control/limits.js'
 import type { Every } from '../../engine/budgets/window.js'
+import { LATEST } from '../../engine/core/durations.js'
 import { HIGHEST } from '../../engine/core/usage.js'
 import { isObject, jsonOr } from '../json.js'
 import { CommandError } from '../output.js'
-import { instant, LATEST } from './times.js'
+import { instant } from './times.js'
 
 export type Source = 'litellm' | 'new-api' | 'csv'
 

@@ -3,9 +3,6 @@
 /** A date, or a date with a time: `2027-01-31`, `2027-01-31T18:00:00Z`, `2027-01-31 18:00:00.5+02:00`. */
 const FORM = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d(?:\.\d{1,9})?)?(?: ?(Z|UTC|[+-]\d\d(?::?\d\d)?))?)?$/i
 
-/** The latest time that a JavaScript date can be: milliseconds since 1970. */
-export const LATEST = 8_640_000_000_000_000
-
 /** Milliseconds since 1970; a text without a time zone means UTC. Undefined if it is no such date, or the date does not exist. */
 export function instant(text: string): number | undefined {
   const [, day, minute = '00:00', rest = ':00', zone = 'Z'] = FORM.exec(text) ?? []

@@ -2,6 +2,7 @@
 // waits for a fetch only if it is signed with an unknown key.
 
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
+import { LATEST } from '../core/durations.js'
 import { GatewayError } from '../core/errors.js'
 import { storable } from '../core/text.js'
 import { linkKey } from '../snapshot/key.js'
@@ -24,8 +25,6 @@ export interface TokenOptions {
 const PREFIX = 'jwt:'
 /** Seconds by which clocks may differ. */
 const TOLERANCE = 5
-/** Milliseconds: the last time that is a date. A claim can be any number. */
-const LAST_DATE = 8_640_000_000_000_000
 /** Verified tokens in the cache. */
 const MOST = 10_000
 /**
@@ -138,7 +137,8 @@ export class TokenKeys implements KeySource {
       sha256: '',
       groups,
       enabled: true,
-      expires: Math.min(((payload.exp as number) + TOLERANCE) * 1000, LAST_DATE),
+      // A claim can be any number.
+      expires: Math.min(((payload.exp as number) + TOLERANCE) * 1000, LATEST),
       ...(typeof team === 'string' && team !== '' && { team }),
     })
   }

@@ -11,6 +11,11 @@ export function textOf(bytes: Buffer): string {
   return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
 }
 
+const PLAIN_VALUE = /^[\t\x20-\x7e]*$/
+
+/** Whether the value of a header is the same text on both sides, whatever the encoding. */
+export const isPlainValue = (value: string): boolean => PLAIN_VALUE.test(value)
+
 /** Control characters and unpaired surrogates, which no store can hold. */
 const NO_TEXT = /[\0-\x1f\x7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
 

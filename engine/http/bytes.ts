@@ -4,6 +4,7 @@
 // removed.
 
 import type { HttpResponse, us_socket_context_t, WebSocket } from 'uWebSockets.js'
+import { isPlainValue } from '../core/text.js'
 
 declare const isAscii: unique symbol
 
@@ -49,7 +50,6 @@ const STATUS_LINES: Readonly<Record<number, string>> = Object.freeze({
   529: '529 Overloaded',
 })
 
-const PLAIN = /^[\t\x20-\x7e]*$/
 const UNWRITABLE = /[^\t\x20-\x7e\x80-\xff]/
 const NOT_PLAIN = /[^\t\x20-\x7e]+/g
 
@@ -58,7 +58,7 @@ const NOT_PLAIN = /[^\t\x20-\x7e]+/g
  * value with characters that no header may have is percent-encoded, except for its plain characters.
  */
 export function headerText(value: string): Bytes {
-  if (PLAIN.test(value)) return value as Ascii
+  if (isPlainValue(value)) return value as Ascii
   // `Buffer.from` replaces half a surrogate pair by U+FFFD.
   if (UNWRITABLE.test(value)) return Buffer.from(value).toString().replaceAll(NOT_PLAIN, encodeURIComponent) as Ascii
   return Buffer.from(value, 'latin1')

@@ -107,8 +107,8 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   private receiver: Receiver | undefined
   /** The buffered body; undefined while the body is delivered at once. */
   private waiting: Buffer[] | undefined
-  /** Not once it was sent again, or the upstream has reacted to it. */
-  private maySendAgain: boolean
+  /** Whether a closing may have crossed it: not once it was sent again, or the upstream has reacted to it. */
+  private mayCross: boolean
   private isOver = false
   private isPaused = false
   private failure: GatewayError | undefined
@@ -125,7 +125,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     this.total = limits.total === null ? Number.POSITIVE_INFINITY : exchange.began + limits.total
     this.due = Math.min(this.began + limits.connect, this.total)
     this.idHeader = request.idHeader ?? 'x-request-id'
-    this.maySendAgain = isAtHand(request.body)
+    this.mayCross = isAtHand(request.body)
     exchange.log.call = this
     watch(this)
   }
@@ -200,7 +200,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   }
 
   onHeaders(status: number, headers: RawHeaders, unpause: () => void): boolean {
-    this.maySendAgain = false
+    this.mayCross = false
     if (status < 200 || this.isOver) return true
     this.phase = 'first event'
     this.headersAt = now()
@@ -241,8 +241,8 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
       this.finish(error)
       return
     }
-    if (this.crossed(error)) {
-      this.maySendAgain = false
+    if (this.isCrossed(error)) {
+      this.mayCross = false
       this.phase = 'connect'
       this.arm(this.limits.connect)
       this.send()
@@ -258,8 +258,8 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
    * Whether the upstream closed an idle connection while the request was on its way there, so that it was not read. Later,
    * the upstream may have worked on it, and charged for that.
    */
-  private crossed(error: Error): boolean {
-    return this.maySendAgain && !this.isOver && mayHaveBeenIdle(error) && now() - this.connectedAt < CROSSING
+  private isCrossed(error: Error): boolean {
+    return this.mayCross && !this.isOver && mayHaveBeenIdle(error) && now() - this.connectedAt < CROSSING
   }
 
   // The response

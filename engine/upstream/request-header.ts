@@ -1,8 +1,8 @@
 // The value of a client's header for an upstream.
 
 import { GatewayError } from '../core/errors.js'
+import { isPlainValue } from '../core/text.js'
 
-const PLAIN = /^[\t\x20-\x7e]*$/
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/
 
 /**
@@ -10,7 +10,7 @@ const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/
  * `invalid_request` if a control character is among them: the client would be refused everywhere.
  */
 export function passedOn(name: string, value: string): string {
-  if (PLAIN.test(value)) return value
+  if (isPlainValue(value)) return value
   if (CONTROL.test(value))
     throw new GatewayError('invalid_request', `The value of the header '${name}' has a control character.`, { code: 'invalid_header' })
   return Buffer.from(value).toString('latin1')

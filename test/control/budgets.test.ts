@@ -330,6 +330,8 @@ describe('what only one of several targets did', () => {
       else json(socket, 200, { ...answer, usage })
     })
     const upstreamOf = (provider: string) => ({ provider, base: upstream.url, secret: 'none', budget: '5/day' })
+    const targets = (...all: [upstream: string, model: string][]) =>
+      all.map(([name, model], index) => ({ upstream: name, model, priority: index + 1 }))
     gateway = await stage.start({
       expose: ['cost'],
       keys: [{ name: 'file', value: FILE_KEY, budget: '5/day' }],
@@ -345,33 +347,21 @@ describe('what only one of several targets did', () => {
         hedged: {
           price: PRICE,
           hedge: { after: '50ms' },
-          targets: [
-            { upstream: 'slow', model: 'slow' },
-            { upstream: 'fast', model: 'fast', priority: 2 },
-          ],
+          targets: targets(['slow', 'slow'], ['fast', 'fast']),
         },
         'hedged-at-one': {
           price: PRICE,
           hedge: { after: '50ms' },
-          targets: [
-            { upstream: 'one', model: 'slow' },
-            { upstream: 'one', model: 'fast', priority: 2 },
-          ],
+          targets: targets(['one', 'slow'], ['one', 'fast']),
         },
         left: {
           price: PRICE,
           hedge: { after: '50ms' },
-          targets: [
-            { upstream: 'left', model: 'slow' },
-            { upstream: 'behind', model: 'slow', priority: 2 },
-          ],
+          targets: targets(['left', 'slow'], ['behind', 'slow']),
         },
         parts: {
           price: PRICE,
-          targets: [
-            { upstream: 'parts', model: 'fails' },
-            { upstream: 'parts', model: 'works', priority: 2 },
-          ],
+          targets: targets(['parts', 'fails'], ['parts', 'works']),
         },
         'parts-fail': { price: PRICE, targets: [{ upstream: 'parts', model: 'fails' }] },
       },

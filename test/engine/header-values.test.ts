@@ -2,25 +2,17 @@
 
 import { describe, expect, test } from 'vitest'
 import { KEY } from '../harness.js'
+import { dialects } from './dialects.js'
 import { bytesOf, dial, statusesIn } from './fake-upstreams.js'
 import { routed } from './routed.js'
 import { answer, json, type Script } from './upstream.js'
 
-const message = {
-  id: 'msg_1',
-  type: 'message',
-  role: 'assistant',
-  model: 'm',
-  content: [{ type: 'text', text: 'Hi' }],
-  stop_reason: 'end_turn',
-  stop_sequence: null,
-  usage: { input_tokens: 1, output_tokens: 1 },
-}
-const body = JSON.stringify({ model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] })
+const { messages } = dialects
+const body = JSON.stringify(messages.body(false))
 /** Bytes as characters of the same numbers, as the wire has them. */
 const bytes = (text: string): string => Buffer.from(text).toString('latin1')
 
-const stage = (script: Script = socket => json(socket, 200, message)) =>
+const stage = (script: Script = socket => json(socket, 200, messages.answer)) =>
   routed(
     {
       a: { script, provider: 'anthropic' },
