@@ -22,7 +22,6 @@ export function estimated(usage: Usage | undefined, input: number, output: numbe
 /** The estimate of an exchange without a budget, for the ledger. */
 export class Estimate implements Held {
   readonly purse = undefined
-  private seen = 0
   private counter: TokenCounter | undefined
 
   /**
@@ -36,11 +35,11 @@ export class Estimate implements Held {
 
   note(block: Buffer): void {
     this.counter ??= new TokenCounter()
-    this.seen = this.counter.count(block)
+    this.counter.count(block)
   }
 
   usage(log: LogEntry): Usage | undefined {
     const isUnknown = !this.isStream && log.status < 400
-    return isUnknown || !isUnreported(log) ? log.usage : estimated(log.usage, this.input, this.seen)
+    return isUnknown || !isUnreported(log) ? log.usage : estimated(log.usage, this.input, this.counter?.end() ?? 0)
   }
 }

@@ -2,10 +2,15 @@
 // envelope, equal for all events with the same beginning, and a text; two events show how long the envelope is.
 
 interface Kind {
-  /** Bytes of an event without its text; known when two events have been seen. Until then, the bytes of the first. */
+  /** Bytes of an event without its text; known when two events have been compared. Until then, the bytes of the shortest. */
   envelope: number
-  /** The bytes of the first event until the second one comes: most kinds have only one. */
-  first: Buffer | undefined
+  /** The event before the next one, until two have been compared: most kinds have only one. */
+  waiting: Buffer | undefined
+  /** The event before the waiting one, if they were not alike. */
+  unlike: Buffer | undefined
+  /** The bytes and the number of events whose text is not counted yet. */
+  bytes: number
+  events: number
 }
 
 /** Bytes of text for each token. Most providers send one token in each event, so an event counts at least one. */
@@ -14,8 +19,8 @@ const LINE_END = 10
 const RETURN = 13
 /** Shorter events are keep-alives and end markers: bytes. */
 const SHORTEST = 36
-/** Events with the same first bytes have the same envelope. */
-const BEGINNING = 32
+/** Events with the same bytes here have the same envelope. Each second one tells kinds apart as well as all do. */
+const BEGINNING = { from: 8, to: 32, step: 2 }
 const MOST_KINDS = 32
 
 export class TokenCounter {
@@ -35,31 +40,56 @@ export class TokenCounter {
       start = stop
       while (start < block.length && (block[start] === LINE_END || block[start] === RETURN)) start++
     }
+    return this.tokens
+  }
+
+  /** The tokens of a stream that has ended, with the text of kinds that are still waiting. */
+  end(): number {
+    for (const kind of this.kinds.values()) {
+      const { unlike, waiting } = kind
+      if (unlike !== undefined && waiting !== undefined) this.bytes += resolved(kind, waiting.length - differingTexts(unlike, waiting))
+    }
+    return this.tokens
+  }
+
+  private get tokens(): number {
     return Math.max(this.events, Math.ceil(this.bytes / BYTES_PER_TOKEN))
   }
 
-  /** Bytes of text in an event; with the second event of a kind, those of the first as well. */
+  /** Bytes of text in an event; with the first comparison of a kind, those of the events before it as well. */
   private textIn(block: Buffer, start: number, stop: number): number {
     const length = stop - start
     const beginning = hashOf(block, start)
     const kind = this.kinds.get(beginning)
     if (kind === undefined) {
-      if (this.kinds.size < MOST_KINDS) this.kinds.set(beginning, { envelope: length, first: Buffer.from(block.subarray(start, stop)) })
+      if (this.kinds.size < MOST_KINDS) {
+        const waiting = Buffer.from(block.subarray(start, stop))
+        this.kinds.set(beginning, { envelope: length, waiting, unlike: undefined, bytes: length, events: 1 })
+      }
       return 0
     }
-    let missed = 0
-    if (kind.first !== undefined) {
-      const { first } = kind
-      const before = textsOf(first, 0, first.length)
-      const other = textsOf(block, start, stop)
-      const text = other.reduce((sum, one, index) => (one === before[index] ? sum : sum + Buffer.byteLength(one)), 0)
-      kind.envelope = Math.min(first.length, length - text)
-      kind.first = undefined
-      missed = first.length - kind.envelope
-    }
     if (length < kind.envelope) kind.envelope = length
-    return missed + length - kind.envelope
+    const { waiting } = kind
+    if (waiting === undefined) return length - kind.envelope
+    kind.bytes += length
+    kind.events++
+    const text = differingText(waiting, block, start, stop)
+    if (text !== undefined) return resolved(kind, length - text)
+    const event = Buffer.from(block.subarray(start, stop))
+    if (kind.unlike !== undefined) return resolved(kind, length - differingTexts(waiting, event))
+    // The first event of an answer has more members, as a rule; the next two show the envelope without being parsed.
+    kind.unlike = waiting
+    kind.waiting = event
+    return 0
   }
+}
+
+/** Ends the waiting of a kind, and returns the bytes of text in its events. */
+function resolved(kind: Kind, envelope: number): number {
+  kind.envelope = Math.min(kind.envelope, envelope)
+  kind.waiting = undefined
+  kind.unlike = undefined
+  return kind.bytes - kind.events * kind.envelope
 }
 
 /** Where an event ends: before the blank line after it. */
@@ -71,15 +101,43 @@ function endOfEvent(block: Buffer, start: number): number {
   return block.length
 }
 
+/**
+ * The bytes of the one text in which an event differs from another, found without parsing them; undefined if they may differ
+ * in more than that.
+ */
+function differingText(before: Buffer, block: Buffer, start: number, stop: number): number | undefined {
+  const shorter = Math.min(before.length, stop - start)
+  let same = 0
+  while (same < shorter && before[same] === block[start + same]) same++
+  if (same === shorter && before.length === stop - start) return 0
+  let behind = 0
+  while (behind < shorter - same && before[before.length - 1 - behind] === block[stop - 1 - behind]) behind++
+  let open = same - 1
+  while (open > 0 && before[open] !== QUOTE) open--
+  // A quote that closes a text has a letter before it.
+  if (open <= 0 || !OPENERS.includes(before[open - 1] as number)) return undefined
+  const close = before.indexOf(QUOTE, open + 1)
+  const other = block.indexOf(QUOTE, start + open + 1)
+  const isOneText = close >= before.length - behind && other >= stop - behind
+  if (!isOneText || before[close - 1] === ESCAPE || block[other - 1] === ESCAPE) return undefined
+  return other - start - open - 1
+}
+
+/** The bytes of all texts of an event that differ from those of another, by their places. */
+function differingTexts(before: Buffer, event: Buffer): number {
+  const texts = textsOf(before)
+  return textsOf(event).reduce((sum, one, index) => (one === texts[index] ? sum : sum + Buffer.byteLength(one)), 0)
+}
+
 /** The texts in an event, in order; none if it is not JSON. */
-function textsOf(block: Buffer, start: number, stop: number): string[] {
+function textsOf(event: Buffer): string[] {
   const texts: string[] = []
   const walk = (value: unknown): void => {
     if (typeof value === 'string') texts.push(value)
     else if (typeof value === 'object' && value !== null) for (const key in value) walk((value as Record<string, unknown>)[key])
   }
   try {
-    walk(JSON.parse(block.toString('utf8', block.indexOf(BRACE, start), stop)))
+    walk(JSON.parse(event.toString('utf8', event.indexOf(BRACE))))
   } catch {
     // The event is not one JSON object on one line: only its length counts.
   }
@@ -87,9 +145,14 @@ function textsOf(block: Buffer, start: number, stop: number): string[] {
 }
 
 const BRACE = '{'
+const QUOTE = 0x22
+const ESCAPE = 0x5c
+/** What may be before a text in JSON: a colon, a comma, a bracket or a blank. */
+const OPENERS = [0x3a, 0x2c, 0x5b, 0x20]
 
 function hashOf(block: Buffer, start: number): number {
   let hash = 0
-  for (let index = start; index < start + BEGINNING; index++) hash = (hash * 31 + (block[index] as number)) | 0
+  for (let index = start + BEGINNING.from; index < start + BEGINNING.to; index += BEGINNING.step)
+    hash = (hash * 31 + (block[index] as number)) | 0
   return hash
 }
