@@ -40,6 +40,6 @@ export class Estimate implements Held {
 
   usage(log: LogEntry): Usage | undefined {
     const isUnknown = !this.isStream && log.status < 400
-    return isUnknown || !isUnreported(log) ? log.usage : estimated(log.usage, this.input, this.counter?.end() ?? 0)
+    return isUnknown || !isUnreported(log) ? log.usage : estimated(log.usage, this.input, this.counter?.total() ?? 0)
   }
 }

@@ -103,7 +103,7 @@ export class Hold implements Held {
     if (partial === 'none' || !isUnreported(log)) return usage
     // A whole answer is not watched: it may have used everything that was reserved.
     const isWhole = step === undefined && status >= 200 && status < 400
-    return estimated(usage, input, partial === 'seen' && !isWhole ? Math.max(this.seen, this.counter?.end() ?? 0) : this.output)
+    return estimated(usage, input, partial === 'seen' && !isWhole ? Math.max(this.seen, this.counter?.total() ?? 0) : this.output)
   }
 
   /** Reserves what the exchange needs to begin; a promise if it has to ask for more. */

@@ -1,6 +1,8 @@
 // Estimates the tokens of a stream that reports its usage only at its end, from the lengths of its events. An event is an
 // envelope, equal for all events with the same beginning, and a text; two events show how long the envelope is.
 
+import { stringEnd } from '../wire/json/scan.js'
+
 interface Kind {
   /** Bytes of an event without its text; known when two events have been compared. Until then, the bytes of the shortest. */
   envelope: number
@@ -8,9 +10,6 @@ interface Kind {
   waiting: Buffer | undefined
   /** The event before the waiting one, if they were not alike. */
   unlike: Buffer | undefined
-  /** The bytes and the number of events whose text is not counted yet. */
-  bytes: number
-  events: number
 }
 
 /** Bytes of text for each token. Most providers send one token in each event, so an event counts at least one. */
@@ -43,11 +42,12 @@ export class TokenCounter {
     return this.tokens
   }
 
-  /** The tokens of a stream that has ended, with the text of kinds that are still waiting. */
-  end(): number {
+  /** The tokens of the stream so far, with the text of kinds that are still waiting. */
+  total(): number {
     for (const kind of this.kinds.values()) {
       const { unlike, waiting } = kind
-      if (unlike !== undefined && waiting !== undefined) this.bytes += resolved(kind, waiting.length - differingTexts(unlike, waiting))
+      if (unlike !== undefined && waiting !== undefined)
+        this.bytes += textWaiting(kind, waiting.length - differenceByParsing(unlike, waiting))
     }
     return this.tokens
   }
@@ -62,34 +62,32 @@ export class TokenCounter {
     const beginning = hashOf(block, start)
     const kind = this.kinds.get(beginning)
     if (kind === undefined) {
-      if (this.kinds.size < MOST_KINDS) {
-        const waiting = Buffer.from(block.subarray(start, stop))
-        this.kinds.set(beginning, { envelope: length, waiting, unlike: undefined, bytes: length, events: 1 })
-      }
+      if (this.kinds.size < MOST_KINDS)
+        this.kinds.set(beginning, { envelope: length, waiting: Buffer.from(block.subarray(start, stop)), unlike: undefined })
       return 0
     }
     if (length < kind.envelope) kind.envelope = length
-    const { waiting } = kind
+    const { waiting, unlike } = kind
     if (waiting === undefined) return length - kind.envelope
-    kind.bytes += length
-    kind.events++
-    const text = differingText(waiting, block, start, stop)
-    if (text !== undefined) return resolved(kind, length - text)
-    const event = Buffer.from(block.subarray(start, stop))
-    if (kind.unlike !== undefined) return resolved(kind, length - differingTexts(waiting, event))
-    // The first event of an answer has more members, as a rule; the next two show the envelope without being parsed.
-    kind.unlike = waiting
-    kind.waiting = event
-    return 0
+    const event = block.subarray(start, stop)
+    const text = differenceByBytes(waiting, event) ?? (unlike && differenceByParsing(waiting, event))
+    if (text === undefined) {
+      // The first event of an answer has more members, as a rule; the next two show the envelope without being parsed.
+      kind.unlike = waiting
+      kind.waiting = Buffer.from(event)
+      return 0
+    }
+    return textWaiting(kind, length - text) + length - kind.envelope
   }
 }
 
-/** Ends the waiting of a kind, and returns the bytes of text in its events. */
-function resolved(kind: Kind, envelope: number): number {
+/** Ends the waiting of a kind whose envelope is known now, and returns the bytes of text in the events that waited. */
+function textWaiting(kind: Kind, envelope: number): number {
+  const { unlike, waiting } = kind
   kind.envelope = Math.min(kind.envelope, envelope)
   kind.waiting = undefined
   kind.unlike = undefined
-  return kind.bytes - kind.events * kind.envelope
+  return [unlike, waiting].reduce((sum, event) => (event === undefined ? sum : sum + event.length - kind.envelope), 0)
 }
 
 /** Where an event ends: before the blank line after it. */
@@ -105,26 +103,24 @@ function endOfEvent(block: Buffer, start: number): number {
  * The bytes of the one text in which an event differs from another, found without parsing them; undefined if they may differ
  * in more than that.
  */
-function differingText(before: Buffer, block: Buffer, start: number, stop: number): number | undefined {
-  const shorter = Math.min(before.length, stop - start)
+function differenceByBytes(before: Buffer, event: Buffer): number | undefined {
+  const shorter = Math.min(before.length, event.length)
   let same = 0
-  while (same < shorter && before[same] === block[start + same]) same++
-  if (same === shorter && before.length === stop - start) return 0
+  while (same < shorter && before[same] === event[same]) same++
+  if (same === shorter && before.length === event.length) return 0
   let behind = 0
-  while (behind < shorter - same && before[before.length - 1 - behind] === block[stop - 1 - behind]) behind++
+  while (behind < shorter - same && before[before.length - 1 - behind] === event[event.length - 1 - behind]) behind++
   let open = same - 1
   while (open > 0 && before[open] !== QUOTE) open--
-  // A quote that closes a text has a letter before it.
+  // A quote that closes a text has a letter before it, as a rule.
   if (open <= 0 || !OPENERS.includes(before[open - 1] as number)) return undefined
-  const close = before.indexOf(QUOTE, open + 1)
-  const other = block.indexOf(QUOTE, start + open + 1)
-  const isOneText = close >= before.length - behind && other >= stop - behind
-  if (!isOneText || before[close - 1] === ESCAPE || block[other - 1] === ESCAPE) return undefined
-  return other - start - open - 1
+  const end = stringEnd(event, open)
+  const isOneText = stringEnd(before, open) > before.length - behind && end > event.length - behind
+  return isOneText ? end - open - 2 : undefined
 }
 
 /** The bytes of all texts of an event that differ from those of another, by their places. */
-function differingTexts(before: Buffer, event: Buffer): number {
+function differenceByParsing(before: Buffer, event: Buffer): number {
   const texts = textsOf(before)
   return textsOf(event).reduce((sum, one, index) => (one === texts[index] ? sum : sum + Buffer.byteLength(one)), 0)
 }
@@ -146,7 +142,6 @@ function textsOf(event: Buffer): string[] {
 
 const BRACE = '{'
 const QUOTE = 0x22
-const ESCAPE = 0x5c
 /** What may be before a text in JSON: a colon, a comma, a bracket or a blank. */
 const OPENERS = [0x3a, 0x2c, 0x5b, 0x20]
 

@@ -27,7 +27,7 @@ const STREAMS: Record<string, (texts: readonly string[]) => string[]> = {
 const counted = (events: readonly string[], together = 1): number => {
   const counter = new TokenCounter()
   for (let at = 0; at < events.length; at += together) counter.count(Buffer.from(events.slice(at, at + together).join('')))
-  return counter.end()
+  return counter.total()
 }
 
 const bytesOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + Buffer.byteLength(JSON.stringify(text)) - 2, 0)
@@ -46,12 +46,12 @@ test.each(Object.keys(STREAMS))('%s: short texts count as one token each, long o
   }
 })
 
-test.each(Object.keys(STREAMS))('%s: two events are enough, and the end may be asked for twice', name => {
+test.each(Object.keys(STREAMS))('%s: two events are enough, and the total may be asked for twice', name => {
   const long = WORDS.slice(0, 3).map((word, index) => word.repeat(40 + index))
   const counter = new TokenCounter()
   for (const event of (STREAMS[name] as (texts: readonly string[]) => string[])(long.slice(0, 2))) counter.count(Buffer.from(event))
-  const tokens = counter.end()
+  const tokens = counter.total()
   expect(tokens).toBeGreaterThan(bytesOf(long.slice(0, 2)) / 8)
   expect(tokens).toBeLessThan(bytesOf(long.slice(0, 2)) / 3)
-  expect(counter.end()).toBe(tokens)
+  expect(counter.total()).toBe(tokens)
 })

@@ -23,7 +23,7 @@ export interface MemberSpan {
 }
 
 /** The end of a string that begins at `start`: the offset after its closing quote, or -1. */
-function stringEnd(bytes: Buffer, start: number): number {
+export function stringEnd(bytes: Buffer, start: number): number {
   // Most keys and many values are short; the platform's search pays only for long ones.
   const near = Math.min(start + 1 + SHORT, bytes.length)
   let from = start + 1
