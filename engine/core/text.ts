@@ -30,8 +30,29 @@ export function asPattern(text: string): string {
 /** A predicate for texts that match one of some patterns, where `*` stands for anything; without patterns all texts match. */
 export function matcher(patterns: readonly string[] | undefined): (text: string) => boolean {
   if (patterns === undefined) return () => true
-  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`))
-  return text => tests.some(test => test.test(text))
+  const tests = patterns.map(wildcard)
+  return text => tests.some(test => test(text))
+}
+
+/**
+ * A predicate for texts that match a pattern, where `*` stands for anything. Whoever manages keys writes patterns, so there is no
+ * RegExp: with many stars it would take exponential time.
+ */
+export function wildcard(pattern: string): (text: string) => boolean {
+  const [first, ...parts] = pattern.split('*') as [string, ...string[]]
+  const last = parts.pop()
+  if (last === undefined) return text => text === pattern
+  const least = pattern.length - parts.length - 1
+  return text => {
+    if (text.length < least || !text.startsWith(first) || !text.endsWith(last)) return false
+    let from = first.length
+    for (const part of parts) {
+      const at = text.indexOf(part, from)
+      if (at < 0) return false
+      from = at + part.length
+    }
+    return from <= text.length - last.length
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 // The known facts about models, by name. Read when a configuration is linked, never for a request.
 
-import { asPattern } from '../core/text.js'
+import { wildcard } from '../core/text.js'
 import type { Catalogue, CatalogueEntry, Json, ModelFacts, Prices } from '../plan.js'
 import { CONDITIONS } from './price.js'
 
@@ -18,14 +18,14 @@ export function weightOf(pattern: string): number {
   return pattern.includes('*') ? pattern.replaceAll('*', '').length : Number.POSITIVE_INFINITY
 }
 
-const tests = new Map<string, RegExp>()
+const tests = new Map<string, (name: string) => boolean>()
 
 /** Whether a pattern matches a name. */
 export function fits(pattern: string, name: string): boolean {
   if (!pattern.includes('*')) return pattern === name
   let test = tests.get(pattern)
-  if (test === undefined) tests.set(pattern, (test = new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`)))
-  return test.test(name)
+  if (test === undefined) tests.set(pattern, (test = wildcard(pattern)))
+  return test(name)
 }
 
 /** The weight of the heaviest pattern of an entry that matches one of some names; undefined if none does. */
