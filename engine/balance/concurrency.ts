@@ -63,10 +63,15 @@ export class Concurrency {
         reject(this.full(config?.maxPending === 0 ? 'the queue has no places' : `${this.pending.size} wait already`))
         return
       }
-      const waiter = new Waiter(now() + config.pendingTimeout, resolve, reject, one => this.pending.delete(one), this)
+      const goneAway = (): void => waiter.give(new GatewayError('upstream', 'The client went away.'))
+      const over = (one: Waiter): void => {
+        this.pending.delete(one)
+        exchange.offAbort(goneAway)
+      }
+      const waiter = new Waiter(now() + config.pendingTimeout, resolve, reject, over, this)
       this.pending.add(waiter)
       watch(waiter)
-      exchange.onAbort(() => waiter.give(new GatewayError('upstream', 'The client went away.')))
+      exchange.onAbort(goneAway)
     })
   }
 

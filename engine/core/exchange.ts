@@ -41,6 +41,8 @@ export interface Exchange {
   address(): string
   /** Runs if the client goes away before the answer is complete. */
   onAbort(run: () => void): void
+  /** Removes a function that `onAbort` was given: an exchange can outlast many calls, and keeps what their functions refer to. */
+  offAbort(run: () => void): void
   /** Runs when the exchange has ended, for whatever reason. */
   onOver(run: () => void): void
   /** Ends the exchange: nothing more is sent, and its log line is written. */

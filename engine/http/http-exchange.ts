@@ -148,7 +148,7 @@ export class HttpExchange implements Exchange, Indexed {
       if (this.log.status === 0) this.log.status = GONE
       this.log.isPartial = true
     }
-    for (const run of this.aborts ?? []) run()
+    for (const run of this.aborts?.splice(0) ?? []) run()
     this.receiver?.fail(clientGone())
     this.bodyArrived?.()
     this.over()
@@ -210,6 +210,11 @@ export class HttpExchange implements Exchange, Indexed {
     }
   }
 
+  offAbort(run: () => void): void {
+    const at = this.aborts?.indexOf(run) ?? -1
+    if (at >= 0) this.aborts?.splice(at, 1)
+  }
+
   onOver(run: () => void): void {
     if (this.log.isOver) {
       run()
@@ -235,7 +240,7 @@ export class HttpExchange implements Exchange, Indexed {
     } else {
       this.res.close()
     }
-    for (const run of this.aborts ?? []) run()
+    for (const run of this.aborts?.splice(0) ?? []) run()
   }
 
   body(limits: Limits): Promise<Buffer> {

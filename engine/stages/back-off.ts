@@ -24,9 +24,13 @@ export async function backOff(retry: Retry, tries: number, failure: GatewayError
 /** Resolves after `time` milliseconds, or when the client goes away. */
 export function pause(time: number, exchange: Exchange): Promise<void> {
   return new Promise(resolve => {
-    const deadline = new Pause(now() + time, resolve)
+    const deadline = new Pause(now() + time, () => {
+      exchange.offAbort(end)
+      resolve()
+    })
+    const end = (): void => deadline.fire()
     watch(deadline)
-    exchange.onAbort(() => deadline.fire())
+    exchange.onAbort(end)
   })
 }
 

@@ -16,12 +16,13 @@ export class Branch extends OtherExchange {
 
   constructor(whole: Exchange) {
     super(whole, { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 })
-    whole.onAbort(() => this.abort())
+    whole.onAbort(this.abort)
   }
 
   /** Cancels its calls. */
   cancel(): void {
     this.isOver = true
+    this.own.offAbort(this.abort)
     this.abort()
     for (const run of this.overs.splice(0)) run()
   }
@@ -33,7 +34,7 @@ export class Branch extends OtherExchange {
     for (const run of this.overs.splice(0)) this.own.onOver(run)
   }
 
-  private abort(): void {
+  private readonly abort = (): void => {
     this.isGivenUp = true
     for (const run of this.aborts.splice(0)) run()
   }
@@ -45,6 +46,10 @@ export class Branch extends OtherExchange {
   override onAbort(run: () => void): void {
     if (this.isGivenUp) run()
     else this.aborts.push(run)
+  }
+
+  override offAbort(run: () => void): void {
+    this.aborts = this.aborts.filter(other => other !== run)
   }
 
   override onOver(run: () => void): void {

@@ -127,6 +127,8 @@ class MirrorExchange implements Exchange {
   /** There is no client that could go away. */
   onAbort(): void {}
 
+  offAbort(): void {}
+
   onEnding(): void {}
 
   address(): string {

@@ -45,6 +45,10 @@ export abstract class OtherExchange implements Exchange {
     this.own.onAbort(run)
   }
 
+  offAbort(run: () => void): void {
+    this.own.offAbort(run)
+  }
+
   onOver(run: () => void): void {
     this.own.onOver(run)
   }

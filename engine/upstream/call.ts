@@ -72,11 +72,7 @@ const WORDS: Readonly<Record<Phase, string>> = {
 
 /** Calls an upstream; resolves when the head of its response has arrived. */
 export function call(request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
-  return new Promise((resolve, reject) => {
-    const upstreamCall = new UpstreamCall(request, limits, exchange, resolve, reject)
-    exchange.onAbort(() => upstreamCall.clientGone())
-    upstreamCall.send()
-  })
+  return new Promise((resolve, reject) => new UpstreamCall(request, limits, exchange, resolve, reject).send())
 }
 
 function isAtHand(body: UpstreamRequest['body']): body is Buffer | string | readonly Buffer[] | undefined {
@@ -118,7 +114,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   constructor(
     private readonly request: UpstreamRequest,
     private readonly limits: Limits,
-    exchange: Exchange,
+    private readonly exchange: Exchange,
     private readonly resolve: (upstream: UpstreamResponse) => void,
     private readonly reject: (error: unknown) => void,
   ) {
@@ -127,6 +123,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     this.idHeader = request.idHeader ?? 'x-request-id'
     this.mayCross = isAtHand(request.body)
     exchange.log.call = this
+    exchange.onAbort(this.clientGone)
     watch(this)
   }
 
@@ -157,14 +154,17 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     this.due = Math.min(now() + time, this.total)
   }
 
-  clientGone(): void {
-    this.finish(new GatewayError('upstream', 'The client went away.'))
+  private readonly clientGone = (): void => this.finish(new GatewayError('upstream', 'The client went away.'))
+
+  private over(): void {
+    this.isOver = true
+    unwatch(this)
+    this.exchange.offAbort(this.clientGone)
   }
 
   private finish(error: GatewayError | undefined): void {
     if (this.isOver) return
-    this.isOver = true
-    unwatch(this)
+    this.over()
     this.failure = error
     const { receiver } = this
     if (error) this.abort?.(error)
@@ -176,13 +176,18 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   async *upload(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     this.due = this.total
     for await (const chunk of body) {
-      this.phase = 'sending'
-      this.arm(this.limits.idle)
+      this.begin('sending', this.limits.idle)
       yield chunk
-      this.due = this.total
+      if (this.status === 0) this.due = this.total
     }
-    this.phase = 'headers'
-    this.arm(this.limits.headers)
+    this.begin('headers', this.limits.headers)
+  }
+
+  /** Begins a phase before the answer: an upstream may answer before it has the whole body. */
+  private begin(phase: Phase, time: number): void {
+    if (this.status !== 0) return
+    this.phase = phase
+    this.arm(time)
   }
 
   // Callbacks of the HTTP client
@@ -230,10 +235,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
 
   onComplete(): void {
     if (this.receiver && !this.waiting) this.finish(undefined)
-    else if (!this.isOver) {
-      this.isOver = true
-      unwatch(this)
-    }
+    else if (!this.isOver) this.over()
   }
 
   onError(error: Error): void {
@@ -321,8 +323,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
 
   cancel(): void {
     if (this.isOver) return
-    this.isOver = true
-    unwatch(this)
+    this.over()
     this.abort?.(CANCELLED)
   }
 

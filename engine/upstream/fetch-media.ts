@@ -64,17 +64,30 @@ export function dispatcherFor(at: URL, mayBePrivate: boolean): Agent | undefined
 export async function fetchAll(urls: readonly unknown[], exchange: Exchange, mayBePrivate: boolean): Promise<Record<string, Json>> {
   const wanted = [...new Set(urls.filter(url => typeof url === 'string'))]
   if (wanted.length > MAX_COUNT) throw new GatewayError('invalid_request', `At most ${MAX_COUNT} addresses can be fetched for one request.`)
-  const gone = new AbortController()
-  exchange.onAbort(() => gone.abort())
+  const fetching = new AbortController()
+  const stop = (): void => fetching.abort()
+  exchange.onAbort(stop)
   const left = { bytes: MAX_BYTES }
-  const found = await Promise.all(wanted.map(async url => [url, await fetchOne(url, gone.signal, left, exchange, mayBePrivate)] as const))
-  return Object.fromEntries(found)
+  try {
+    const found = wanted.map(async url => [url, await fetchOne(url, fetching.signal, left, exchange, mayBePrivate)] as const)
+    return Object.fromEntries(await Promise.all(found))
+  } finally {
+    exchange.offAbort(stop)
+    // After a refusal the others are fetched for nothing.
+    stop()
+  }
 }
 
-async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number }, exchange: Exchange, mayBePrivate: boolean): Promise<Json> {
+async function fetchOne(
+  url: string,
+  stopped: AbortSignal,
+  left: { bytes: number },
+  exchange: Exchange,
+  mayBePrivate: boolean,
+): Promise<Json> {
   const refuse = (why: string): GatewayError =>
     new GatewayError('invalid_request', `The address ${shown(url)} could not be fetched: ${why}.`, { code: 'invalid_image_url' })
-  const signal = AbortSignal.any([gone, AbortSignal.timeout(MAX_TIME)])
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(MAX_TIME)])
   try {
     let at = new URL(url)
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
