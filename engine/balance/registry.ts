@@ -9,19 +9,25 @@ import { Latency } from './latency.js'
 import { RetryBudget, type RetryBudgetConfig } from './retry-budget.js'
 import { Sticky } from './sticky.js'
 
+/** How many copies of a model's requests are under way to its mirror. */
+export interface Copies {
+  active: number
+}
+
 export class Balance {
   private healths = new Named<Health>()
   private concurrencies = new Named<Concurrency>()
   private retryBudgets = new Named<RetryBudget>()
   private latencies = new Named<Latency>()
   private stickies = new Named<Sticky>()
+  private mirrored = new Named<Copies>()
 
   /**
    * Links a configuration. Forgets the state that it does not ask for, unless `build` throws. What a pattern finds later is
    * no part of that: the last of it stays.
    */
   link<Result>(build: () => Result): Result {
-    const kinds = [this.healths, this.concurrencies, this.retryBudgets, this.latencies, this.stickies]
+    const kinds = [this.healths, this.concurrencies, this.retryBudgets, this.latencies, this.stickies, this.mirrored]
     for (const kind of kinds) kind.begin()
     let isDone = false
     try {
@@ -62,6 +68,10 @@ export class Balance {
 
   latency(target: string): Latency {
     return this.latencies.get(target, () => new Latency())
+  }
+
+  copies(model: string): Copies {
+    return this.mirrored.get(model, () => ({ active: 0 }))
   }
 
   /** @param lasts milliseconds */

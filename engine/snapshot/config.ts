@@ -86,12 +86,14 @@ export type Choosing = 'weighted' | 'latency' | 'least_busy' | 'cheapest'
 export interface MirrorConfig {
   upstream: string
   model?: string
+  label?: string
   /** From 0 to 1. */
   share: number
   most: number
 }
 
-export type TargetConfig = GatewayTarget
+/** `label` is the model's name in the log, if it is another one. */
+export type TargetConfig = GatewayTarget & { label?: string }
 /** Rules for the parameters of requests, by their paths in the provider's dialect. */
 export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force' | 'patch'>
 export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sticky' | 'mirror' | 'aliases' | 'hidden' | 'list'> & {

@@ -89,16 +89,12 @@ function groupsOf(name: string, named: readonly string[], groups: GatewayConfig[
 /** An upstream as the only target of its own. */
 export const account = (upstream: string): TargetConfig => ({ upstream, weight: 1, priority: 1, traits: {} })
 
-/**
- * A target of a model, or an upstream by itself, whose model name is filled in for each request. `label` is the model's
- * name in the log.
- */
+/** A target of a model, or an upstream by itself, whose model name is filled in for each request. */
 export function linkTarget(
   target: TargetConfig,
   modelName: string | undefined,
   config: ModelConfig | undefined,
   { gateway, plan, linkBindings, meters, budgets, balance, expressions, counted }: Linking,
-  label?: string,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
@@ -106,7 +102,7 @@ export function linkTarget(
   const model = target.model ?? modelName
   const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, target.known_as ?? model)
   const known = { ...facts.traits, ...config?.traits, ...target.traits }
-  const name = model === undefined ? target.upstream : `${target.upstream}/${label ?? model}`
+  const name = model === undefined ? target.upstream : `${target.upstream}/${target.label ?? model}`
   const unbound: Omit<Target, 'bindings' | 'clients'> = {
     name,
     upstream: target.upstream,
@@ -158,12 +154,9 @@ function isFor({ takes, gives }: Dialect, { inputs, outputs }: ModelFacts): bool
   return holds(takes, inputs) && holds(gives, outputs)
 }
 
-/**
- * Links a model. `of` is the name that it counts as, and `labels` the name of its targets in the log if a pattern stands
- * for it.
- */
-export function linkModel(name: string, config: ModelConfig, linking: Linking, of = name, labels?: readonly string[]): Model {
-  const targets = config.targets.map((target, index) => linkTarget(target, name, config, linking, labels?.[index]))
+/** Links a model. `of` is the name that it counts as. */
+export function linkModel(name: string, config: ModelConfig, linking: Linking, of = name): Model {
+  const targets = config.targets.map(target => linkTarget(target, name, config, linking))
   const methods = new Set(
     targets
       .filter(({ weight }) => weight > 0)
@@ -205,7 +198,7 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking, o
     choose,
     isHidden: config.isHidden === true,
     ...(sticky && { sticky: { by: compiled(sticky.by, linking.expressions), store: linking.balance.sticky(of, sticky.lasts) } }),
-    ...(mirror && { mirror: linkMirror(mirror, name, config, linking) }),
+    ...(mirror && { mirror: linkMirror(mirror, name, of, config, linking) }),
     retry: linkRetry(of, retry, targets.length === 1, linking.balance),
     ...(hedgeAfter !== undefined && targets.length > 1 && { hedgeAfter }),
   }
@@ -215,10 +208,10 @@ function isSingle(targets: readonly Target[]): targets is readonly [Target] {
   return targets.length === 1 && (targets[0] as Target).weight > 0
 }
 
-function linkMirror({ upstream, model, share, most }: MirrorConfig, name: string, config: ModelConfig, linking: Linking): Mirror {
-  const target: TargetConfig = { ...account(upstream), ...(model !== undefined && { model }) }
-  const linked = linkTarget(target, name, config, linking)
+function linkMirror(mirror: MirrorConfig, name: string, of: string, config: ModelConfig, linking: Linking): Mirror {
+  const { upstream, share, most, ...said } = mirror
+  const linked = linkTarget({ ...account(upstream), ...said }, name, config, linking)
   // A mirror's health says nothing about the targets that answer clients, and it takes none of their slots.
   Object.assign(linked, { health: new Health(undefined), concurrency: undefined, latency: undefined })
-  return { target: linked, share, most, active: 0 }
+  return { target: linked, share, most, copies: linking.balance.copies(of) }
 }

@@ -3,6 +3,7 @@
 import type { Concurrency } from '../balance/concurrency.js'
 import type { Health } from '../balance/health.js'
 import type { Latency } from '../balance/latency.js'
+import type { Copies } from '../balance/registry.js'
 import type { Sticky } from '../balance/sticky.js'
 import type { Budget } from '../budgets/budgets.js'
 import type { Exchange } from '../core/exchange.js'
@@ -292,9 +293,9 @@ export interface Mirror {
   target: Target
   /** From 0 to 1. */
   share: number
-  /** The maximum of copies under way, and how many there are now. */
+  /** The maximum of copies under way. */
   most: number
-  active: number
+  copies: Copies
 }
 
 export interface Model {

@@ -62,8 +62,7 @@ export function linkNames(configs: Readonly<Record<string, ModelConfig>>, linkin
       for (const pattern of patterns) {
         const one = standsFor(pattern, name)
         if (one === undefined) continue
-        const labels = pattern.config.targets.map(({ model = '*' }) => model)
-        const model = { ...linkOf(pattern, name, one, linking, labels), pattern: pattern.name }
+        const model = { ...linkOf(pattern, name, one, linking, true), pattern: pattern.name }
         setLatest(others, name, model, MOST)
         return model
       }
@@ -84,7 +83,14 @@ function standsFor({ before, after }: Pattern, name: string): string | undefined
   return name.slice(before.length, name.length - after.length)
 }
 
-function linkOf({ name: pattern, config }: Pattern, name: string, one: string, linking: Linking, labels?: readonly string[]): Model {
-  const targets = config.targets.map(target => ({ ...target, model: (target.model ?? '*').replaceAll('*', one) }))
-  return linkModel(name, { ...config, targets }, linking, pattern, labels)
+/** @param isClients a client chose the name, so the log names the pattern's targets and not these */
+function linkOf({ name: pattern, config }: Pattern, name: string, one: string, linking: Linking, isClients = false): Model {
+  const filled = <Target extends { model?: string }>(target: Target): Target => {
+    const { model = '*' } = target
+    return { ...target, model: model.replaceAll('*', one), ...(isClients && { label: model }) }
+  }
+  const { routing } = config
+  const mirror = routing?.mirror && filled(routing.mirror)
+  const own = { ...config, targets: config.targets.map(filled), ...(mirror && { routing: { ...routing, mirror } }) }
+  return linkModel(name, own, linking, pattern)
 }

@@ -126,12 +126,12 @@ function tooLong(keep: KeepRule): GatewayError {
   return new GatewayError('too_large', 'The conversation that this request continues is too long.', { param: keep.previous.at(-1) })
 }
 
-/** A function that keeps an answer; undefined if the answer is not to be kept here. */
+/** A function that keeps an answer; undefined if the answer is not to be kept here, or no client gets it. */
 export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((answer: Json) => void) | undefined {
   const { turn } = input
   const { keep } = binding.from
   const { store } = snapshot
-  if (turn === undefined || keep === undefined || store === undefined || !binding.keepsHere) return undefined
+  if (turn === undefined || keep === undefined || store === undefined || !binding.keepsHere || exchange.log.isMirror) return undefined
   return answer => {
     const id = memberAt(answer, [keep.id])
     if (!isKeptId(id)) return

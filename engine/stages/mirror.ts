@@ -1,6 +1,7 @@
 // Sends a share of a model's requests to a second target, to compare it. No client waits for these answers: each is read
 // and thrown away as if for a client that is always ready, so that usage and failures are known.
 
+import type { Copies } from '../balance/registry.js'
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Exchange, LogEntry, Sink } from '../core/exchange.js'
@@ -13,10 +14,10 @@ import { send } from './send.js'
 
 /** Sends a request to its model's mirror if its turn has come and there is room. Returns at once, and never throws. */
 export function mirror(request: ClientRequest, counter: Mirror): void {
-  const { target, share, most } = counter
+  const { target, share, most, copies } = counter
   const binding = target.bindings.get(request.route.dialect)
-  if (binding === undefined || counter.active >= most || request.input.form || Math.random() >= share) return
-  const exchange = new MirrorExchange(request.exchange, request.snapshot, counter)
+  if (binding === undefined || copies.active >= most || request.input.form || Math.random() >= share) return
+  const exchange = new MirrorExchange(request.exchange, request.snapshot, copies)
   // Without a model there is no fail-over and no retry. The caller's limits and budgets pay for one answer only.
   failover({ ...request, exchange, choice: { bindings: [binding] }, lease: undefined, hold: undefined }, [binding], send)
     .then(reply)
@@ -41,7 +42,7 @@ class MirrorExchange implements Exchange {
   constructor(
     { id, method, path, query, headers, params, log }: Exchange,
     private readonly snapshot: Snapshot,
-    private readonly counter: Mirror,
+    private readonly copies: Copies,
   ) {
     this.id = `${id}-mirror`
     this.method = method
@@ -64,7 +65,7 @@ class MirrorExchange implements Exchange {
     }
     if (modelPattern !== undefined) this.log.modelPattern = modelPattern
     if (isKnownModel) this.log.isKnownModel = true
-    counter.active++
+    copies.active++
     snapshot.entered()
   }
 
@@ -74,7 +75,7 @@ class MirrorExchange implements Exchange {
   over(): void {
     if (this.isOver) return
     this.isOver = true
-    this.counter.active--
+    this.copies.active--
     for (const run of this.overs) run()
     this.snapshot.onMirrored?.(this, now() - this.began)
     this.snapshot.left()

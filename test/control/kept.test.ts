@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createOpenAI } from '@ai-sdk/openai'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { generateText, type ModelMessage, stepCountIs, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -79,6 +80,7 @@ beforeAll(async () => {
       local: { targets: [{ upstream: 'local', model: 'sim' }] },
       other: { targets: [{ upstream: 'local', model: 'sim-20-20ms' }] },
       official: { targets: [{ upstream: 'official', model: 'sim' }] },
+      mirrored: { targets: [{ upstream: 'claude', model: 'sim' }], mirror: { to: { upstream: 'chat', model: 'shadow' }, share: '100%' } },
       // Its sealed ids are long.
       [LONG_NAME]: { targets: [{ upstream: 'official', model: 'sim' }] },
     },
@@ -122,6 +124,22 @@ test('the official client continues whole and streamed responses without any set
     expect(other.output_text).not.toBe('')
     expect((await client.responses.retrieve(other.id)).output_text).toBe(other.output_text)
   }
+})
+
+test('the answer of a mirror is not kept', async () => {
+  const asked = chat.seen.length
+  const first = await client.responses.create({ model: 'mirrored', input: 'Once' })
+  const second = await client.responses.create({ model: 'mirrored', input: 'Twice', previous_response_id: first.id })
+  await until(
+    async () => chat.seen.length,
+    seen => seen === asked + 2,
+  )
+  // What is kept after it is there.
+  const last = await client.responses.create({ model: 'm', input: 'And last', previous_response_id: second.id })
+  await client.responses.retrieve(last.id)
+  const database = new DatabaseSync(join(gateway.folder, 'data', 'sluice.sqlite'), { readOnly: true })
+  expect(database.prepare("select id from kept where caller <> 'ada' and caller <> 'bob'").all()).toEqual([])
+  database.close()
 })
 
 test('the tokens of a kept conversation are counted, and another provider compacts it', async () => {

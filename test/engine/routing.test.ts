@@ -319,4 +319,22 @@ describe.concurrent('mirror', () => {
     for (let count = 0; count < 6; count++) await status(none.gateway)
     expect(none.counts()).toEqual({ a: 6, b: 0 })
   })
+
+  test('of a pattern is one mirror, whatever the names: it gets what the star stands for, and is known by the pattern', async () => {
+    const wild = (more: object): object => ({
+      'own/*': { targets: [{ upstream: 'a' }], list: [], mirror: { to: { upstream: 'b' }, share: '100%', ...more } },
+    })
+    const stage = await routed({ a: { script: good }, b: { script: good, target: NO_TARGET } }, {}, { models: wild({}) })
+    expect(await status(stage.gateway, { model: 'own/one' })).toBe(200)
+    const lines = await requestLines(stage.gateway, 2)
+    expect(modelsSeen(stage, 'b')).toEqual(['one'])
+    expect(lines.find(line => line.mirror === true)).toMatchObject({ model: 'own/one', target: 'b/*' })
+    const silent = await routed(
+      { a: { script: good }, b: { script: () => undefined, target: NO_TARGET } },
+      {},
+      { models: wild({ max_requests: 2 }) },
+    )
+    for (let count = 0; count < 6; count++) expect(await status(silent.gateway, { model: `own/${count}` })).toBe(200)
+    await settle(() => silent.counts().b, 2)
+  })
 })
