@@ -1,6 +1,7 @@
 // The state of targets and upstreams in this process, by name. A reload keeps the state, so an ejected target stays
 // ejected, and a slot returns to the counter that it was taken from.
 
+import { Changes } from '../core/changes.js'
 import { now } from '../core/deadlines.js'
 import { setLatest } from '../core/latest.js'
 import { Concurrency, type ConcurrencyConfig } from './concurrency.js'
@@ -21,17 +22,18 @@ export class Balance {
   private latencies = new Named<Latency>()
   private stickies = new Named<Sticky>()
   private mirrored = new Named<Copies>()
+  private readonly changes = new Changes()
 
   /**
-   * Links a configuration. Forgets the state that it does not ask for, unless `build` throws. What a pattern finds later is
-   * no part of that: the last of it stays.
+   * Links a configuration. Forgets the state that it does not ask for; if `build` throws, all stays as it was. What a pattern
+   * finds later is no part of that: the last of it stays.
    */
   link<Result>(build: () => Result): Result {
     const kinds = [this.healths, this.concurrencies, this.retryBudgets, this.latencies, this.stickies, this.mirrored]
     for (const kind of kinds) kind.begin()
     let isDone = false
     try {
-      const result = build()
+      const result = this.changes.during(build)
       isDone = true
       return result
     } finally {
@@ -41,7 +43,9 @@ export class Balance {
 
   health(target: string, config: HealthConfig | undefined): Health {
     const health = this.healths.get(target, () => new Health(config))
-    health.config = config
+    this.changes.make(() => {
+      health.config = config
+    })
     return health
   }
 
@@ -56,13 +60,15 @@ export class Balance {
 
   concurrency(upstream: string, config: ConcurrencyConfig | undefined): Concurrency {
     const concurrency = this.concurrencies.get(upstream, () => new Concurrency(upstream, config))
-    concurrency.configure(config)
+    this.changes.make(() => concurrency.configure(config))
     return concurrency
   }
 
   retryBudget(model: string, config: RetryBudgetConfig): RetryBudget {
     const budget = this.retryBudgets.get(model, () => new RetryBudget(config))
-    budget.config = config
+    this.changes.make(() => {
+      budget.config = config
+    })
     return budget
   }
 
@@ -77,7 +83,9 @@ export class Balance {
   /** @param lasts milliseconds */
   sticky(model: string, lasts: number): Sticky {
     const sticky = this.stickies.get(model, () => new Sticky(lasts))
-    sticky.lasts = lasts
+    this.changes.make(() => {
+      sticky.lasts = lasts
+    })
     return sticky
   }
 }

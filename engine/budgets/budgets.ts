@@ -1,5 +1,6 @@
 // The budgets of a process by owner. A reload keeps them, so no spending is forgotten.
 
+import { Changes } from '../core/changes.js'
 import { Account, type Treasury } from './account.js'
 import { type BudgetConfig, moneyOf, wordsOf } from './definition.js'
 import { type Window, windowAt } from './window.js'
@@ -94,6 +95,7 @@ export class Budgets {
   private readonly all = new Map<string, Budget>()
   /** The budgets that metrics report, and those of the configuration that is being linked. */
   private metered = new Set<Budget>()
+  private readonly changes = new Changes()
   /** Accounts in use. An account whose window is over is removed when nothing of it is reserved. */
   private readonly accounts = new Map<string, Account>()
   private timer: NodeJS.Timeout | undefined
@@ -105,12 +107,12 @@ export class Budgets {
     return this.all.size > 0
   }
 
-  /** Links a configuration. Metrics report the budgets that it asks for, and later ones, unless `build` throws. */
+  /** Links a configuration. Metrics report the budgets that it asks for, and later ones; if `build` throws, all stay as they were. */
   link<Result>(build: () => Result): Result {
     const before = this.metered
     this.metered = new Set()
     try {
-      return build()
+      return this.changes.during(build)
     } catch (error) {
       this.metered = before
       throw error
@@ -131,18 +133,18 @@ export class Budgets {
       const id = `${owner.scope}/${config.every}${config.zone === 'UTC' ? '' : `/${config.zone}`}`
       const known = this.all.get(id)
       if (known) {
-        known.change(config, currency)
-        return this.meter(known)
+        this.changes.make(() => known.change(config, currency))
+        return this.meter(known, config)
       }
       const budget = new Budget(id, owner, config, currency, (name, limit, until) => this.open(name, limit, until))
       this.all.set(id, budget)
       if (this.all.size > MOST) this.forgetOne()
-      return this.meter(budget)
+      return this.meter(budget, config)
     })
   }
 
-  private meter(budget: Budget): Budget {
-    if (budget.config.isMetered && this.metered.size < MOST_METERED) this.metered.add(budget)
+  private meter(budget: Budget, { isMetered }: BudgetConfig): Budget {
+    if (isMetered && this.metered.size < MOST_METERED) this.metered.add(budget)
     return budget
   }
 

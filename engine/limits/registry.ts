@@ -1,6 +1,7 @@
 // The meters of a process by owner. A reload keeps them, so that no use is forgotten, and an exchange under way settles
 // with the meter that it took from.
 
+import { Changes } from '../core/changes.js'
 import { INPUT, type Kind, LocalRate, LocalSlots, type Meter, OUTPUT, REQUESTS, TOKENS } from './meter.js'
 import type { Sharing } from './shared.js'
 
@@ -47,6 +48,7 @@ export class Meters {
   private linked: Map<string, Meter> | undefined
   /** The meters of keys that come and go under one configuration, oldest first. */
   private readonly kept = new Map<string, Meter>()
+  private readonly changes = new Changes()
 
   /** @param sharing undefined: this process counts alone */
   constructor(
@@ -59,17 +61,20 @@ export class Meters {
     return this.known.size > 0 || this.kept.size > 0
   }
 
-  /** Links a configuration. Drops the meters that it does not ask for with `of`, unless `build` throws. */
+  /** Links a configuration. Drops the meters that it does not ask for with `of`; if `build` throws, all stay as they were. */
   link<Result>(build: () => Result): Result {
     const linked = new Map<string, Meter>()
     this.linked = linked
     try {
-      const result = build()
+      const result = this.changes.during(build)
       for (const [id, meter] of this.known) if (!linked.has(id)) this.sharing?.drop(meter)
       // A meter is in one place only: what is dropped from there is found nowhere.
       for (const id of linked.keys()) this.kept.delete(id)
       this.known = linked
       return result
+    } catch (error) {
+      for (const [id, meter] of linked) if (!this.known.has(id) && !this.kept.has(id)) this.sharing?.drop(meter)
+      throw error
     } finally {
       this.linked = undefined
     }
@@ -94,7 +99,7 @@ export class Meters {
 
   private meter(id: string, limit: number, make: (id: string) => Meter): Meter {
     const meter = this.linked?.get(id) ?? this.known.get(id) ?? this.kept.get(id) ?? make(id)
-    meter.resize(limit, this.clock())
+    this.changes.make(() => meter.resize(limit, this.clock()))
     if (this.linked) this.linked.set(id, meter)
     else if (!this.known.has(id)) this.keep(id, meter)
     return meter
