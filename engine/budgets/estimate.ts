@@ -1,20 +1,23 @@
-// Estimates the usage of an exchange whose provider did not report it: the client went away, or the stream was cut.
+// Estimates the usage of an exchange whose provider did not report it: the client went away, the stream was cut, or a figure is
+// missing.
 
 import { GONE, type Held, type LogEntry } from '../core/exchange.js'
 import { hasRare, markRare } from '../core/meters.js'
 import type { Usage } from '../plan.js'
 import { TokenCounter } from './token-counter.js'
 
-/** Whether an exchange may have cost more than its usage says. */
+/** Whether an exchange with an answer of text may have cost more than its usage says. */
 export function isUnreported({ usage, isPartial, status, attempts }: LogEntry): boolean {
-  if (usage !== undefined) return isPartial === true
+  if (usage !== undefined) return isPartial === true || usage.input === undefined || usage.output === undefined
   // A failure before the answer began costs nothing, except that a client which went away may have cost something.
   return attempts > 0 && (status < 400 || status === GONE)
 }
 
-/** The reported figures, completed by estimates of the tokens. */
-export function estimated(usage: Usage | undefined, input: number, output: number): Usage {
-  const all = { ...usage, input: usage?.input ?? input, output: Math.max(usage?.output ?? 0, output) }
+/** The reported figures, completed by estimates of the tokens. A report in the middle of a stream may be too low. */
+export function estimated({ usage, isPartial }: LogEntry, input: number, output: number): Usage {
+  const reported = usage?.output ?? 0
+  const isFinal = usage?.output !== undefined && isPartial !== true
+  const all = { ...usage, input: usage?.input ?? input, output: isFinal ? reported : Math.max(reported, output) }
   if (usage !== undefined && hasRare(usage)) markRare(all)
   return all
 }
@@ -40,6 +43,6 @@ export class Estimate implements Held {
 
   usage(log: LogEntry): Usage | undefined {
     const isUnknown = !this.isStream && log.status < 400
-    return isUnknown || !isUnreported(log) ? log.usage : estimated(log.usage, this.input, this.counter?.total() ?? 0)
+    return isUnknown || !isUnreported(log) ? log.usage : estimated(log, this.input, this.counter?.total() ?? 0)
   }
 }

@@ -17,6 +17,8 @@ export interface Terms {
   first: number
   /** Output tokens of each further step of a stream; undefined: the answer does not stream and is reserved as a whole. */
   step?: number | undefined
+  /** Whether the answer is text, whose tokens the provider counts. */
+  isText: boolean
   /** How to charge an exchange whose usage was not reported. */
   partial: 'seen' | 'reserved' | 'none'
   /** The highest charge of so many tokens among the possible targets: nano-units. */
@@ -98,12 +100,13 @@ export class Hold implements Held {
 
   /** The usage, reported by the provider or estimated from what was seen. */
   usage(log: LogEntry): Usage | undefined {
-    const { input, partial, step } = this.terms
+    const { input, isText, partial, step } = this.terms
     const { usage, status } = log
-    if (partial === 'none' || !isUnreported(log)) return usage
+    const isKnown = usage !== undefined && !isText && log.isPartial !== true
+    if (partial === 'none' || isKnown || !isUnreported(log)) return usage
     // A whole answer is not watched: it may have used everything that was reserved.
     const isWhole = step === undefined && status >= 200 && status < 400
-    return estimated(usage, input, partial === 'seen' && !isWhole ? Math.max(this.seen, this.counter?.total() ?? 0) : this.output)
+    return estimated(log, input, partial === 'seen' && !isWhole ? Math.max(this.seen, this.counter?.total() ?? 0) : this.output)
   }
 
   /** Reserves what the exchange needs to begin; a promise if it has to ask for more. */

@@ -86,7 +86,7 @@ export async function fundRequest(
   if (budgets.length === 0 && target.budgets.length === 0) return undefined
   if (target.cost === undefined && [...budgets, ...target.budgets].some(({ config }) => config.whenSpent !== 'warn'))
     throw new GatewayError('permission', `The cost of a request to '${route.name}' is unknown, but a budget limits it.`)
-  const terms: Terms = { input: 0, most: 0, first: 0, partial: 'none', price: priceOf([binding], exchange) }
+  const terms: Terms = { input: 0, most: 0, first: 0, isText: false, partial: 'none', price: priceOf([binding], exchange) }
   const hold = new Hold(budgets, terms, exchange.startedAt, shortage => exchange.endWith(refusalOf(shortage)))
   exchange.log.held = hold
   exchange.onOver(() => hold.settle(chargeOf(exchange)))
@@ -227,6 +227,7 @@ function holdOf({ route, input, choice: { bindings }, exchange, snapshot, units 
     // Hidden reasoning does not stream, so it cannot be paid in steps.
     first: isStream && !isHidden ? 0 : Math.min(most, requestedOutput(route, input, whole)),
     step: isStream ? step : undefined,
+    isText: route.asks !== undefined && route.relay === undefined,
     partial,
     price: priceOf(bindings, exchange, units),
   }

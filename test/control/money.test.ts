@@ -387,7 +387,14 @@ onEachEngine((make, kind) => {
           return budgets
         })
         const owner = { scope: `key:run-${run}`, words: 'this key', isTold: true }
-        const terms = { input: 0, most: amount, first: amount, partial: 'seen', price: (_input: number, output: number) => output } as const
+        const terms = {
+          input: 0,
+          most: amount,
+          first: amount,
+          isText: true,
+          partial: 'seen',
+          price: (_input: number, output: number) => output,
+        } as const
         const holds = await Promise.all(
           begun.map(async ({ worker, after }) => {
             for (let turn = 0; turn < after; turn++) await new Promise(done => setImmediate(done))

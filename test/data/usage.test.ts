@@ -188,3 +188,24 @@ test('an answer without usage has no counts', () => {
   for (const name of Object.keys(EVENTS))
     expect(whole(plan.dialects[name] as Dialect, { choices: [], service_tier: 'flex' })).toBeUndefined()
 })
+
+test('cached sound and pictures have the price of what is cached', () => {
+  const cached = { text_tokens: 100, audio_tokens: 350, image_tokens: 50 }
+  const input_token_details = { text_tokens: 400, audio_tokens: 500, image_tokens: 100, cached_tokens: 500, cached_tokens_details: cached }
+  const realtime = { type: 'response.done', response: { usage: { input_tokens: 1_000, output_tokens: 0, input_token_details } } }
+  const counted = { input: 1_000, output: 0, cached: 500, audioInput: 150, imageInput: 50 }
+  expect(streamed(plan.dialects.realtime as Dialect, [realtime])).toEqual(counted)
+  const details = (audio: number, image: number): Body[] => [
+    { modality: 'AUDIO', tokenCount: audio },
+    { modality: 'IMAGE', tokenCount: image },
+  ]
+  const usageMetadata = {
+    promptTokenCount: 1_000,
+    cachedContentTokenCount: 500,
+    promptTokensDetails: details(500, 100),
+    cacheTokensDetails: details(350, 50),
+  }
+  const generate = plan.dialects.generate as Dialect
+  expect(whole(generate, { usageMetadata })).toEqual(counted)
+  expect(streamed(generate, [{ usageMetadata }])).toEqual(counted)
+})

@@ -4,8 +4,16 @@ import { expect, test } from 'vitest'
 import type { MoneyAsked, MoneyGranted } from '../../engine/budgets/account.js'
 import { type Budget, Budgets } from '../../engine/budgets/budgets.js'
 import { Hold } from '../../engine/budgets/hold.js'
+import type { LogEntry } from '../../engine/core/exchange.js'
 
-const terms = { input: 10, most: 100, first: 100, partial: 'seen', price: (input: number, output: number) => input + output } as const
+const terms = {
+  input: 10,
+  most: 100,
+  first: 100,
+  isText: true,
+  partial: 'seen',
+  price: (input: number, output: number) => input + output,
+} as const
 
 function setUp(grant: (asked: MoneyAsked) => Promise<MoneyGranted>): { of: (scope: string) => Budget; close(): void } {
   const budgets = new Budgets(() => 0)
@@ -57,5 +65,24 @@ test('of the same budget as often as it was entered', async () => {
   expect(upstream.at(0).reserved).toBe(110)
   hold.settle(30)
   expect([upstream.at(0).reserved, upstream.at(0).settled]).toEqual([0, 30])
+  close()
+})
+
+test.for<[string, LogEntry['usage'], LogEntry['usage']]>([
+  ['all of it', { input: 3, output: 4 }, { input: 3, output: 4 }],
+  ['nothing', undefined, { input: 10, output: 100 }],
+  ['no output', { input: 3, cached: 2 }, { input: 3, cached: 2, output: 100 }],
+  ['no input', { output: 4 }, { input: 10, output: 4 }],
+  ['neither', { cached: 2 }, { cached: 2, input: 10, output: 100 }],
+])('a whole answer that reports %s is charged for what is missing, too', async ([, usage, charged]) => {
+  const { of, close } = setUp(async asked => granted(asked))
+  const log: LogEntry = { status: 200, bytesIn: 0, bytesOut: 0, attempts: 1, ...(usage && { usage }) }
+  const hold = new Hold([of('key:k')], terms, 0, () => undefined)
+  await hold.begin()
+  expect(hold.usage(log)).toEqual(charged)
+  // What has no text may have no output.
+  const embeds = new Hold([of('key:k')], { ...terms, isText: false }, 0, () => undefined)
+  await embeds.begin()
+  expect(embeds.usage(log)).toEqual(usage ?? { input: 10, output: 100 })
   close()
 })
