@@ -26,8 +26,8 @@ interface Tariff {
   priced: readonly { meter: string; member: Count; rate: number }[]
   /** Meters without a known price. */
   unpriced: readonly { meter: string; member: Count }[]
-  /** Pico-units for a request, a token of input, one that a cache may take, and one of output; NaN: no known price. */
-  plain: { request: number; input: number; written: number; output: number }
+  /** Pico-units for a request, and the most for a token of text, which a cache may take; NaN: no known price. */
+  highest: { request: number; input: number; output: number }
 }
 
 interface Exception {
@@ -45,6 +45,7 @@ interface Dated {
   exceptions: readonly Exception[]
   /** The factor of a cost in a region. */
   regions: ReadonlyMap<string, number>
+  highestRegion: number
   /** Its index in the list of prices. */
   index: number
 }
@@ -114,15 +115,19 @@ export function costOf(prices: readonly Prices[] | undefined, currency: string, 
   const most: Cost['most'] = (input, output, time) => {
     const found = inForce(dated, time)
     if (found === undefined) return 0
-    const { exceptions, regions, tariff } = found
-    // The general way, for prices that depend on more than these numbers.
-    if (exceptions.length > 0 || regions.size > 0)
-      return Math.max(cost({ input, output }, time) ?? 0, cost({ input, output, cacheWrite: input }, time) ?? 0)
-    const { plain } = tariff
-    const pico = plain.request + (input > 0 ? input * Math.max(plain.input, plain.written) : 0) + (output > 0 ? output * plain.output : 0)
-    return Number.isNaN(pico) ? 0 : Math.round(pico / PICO_PER_NANO)
+    const { exceptions, highestRegion, tariff } = found
+    let pico = highestOf(tariff, input, output)
+    // What an exception depends on beside these numbers is known only from the answer.
+    for (const one of exceptions) if (mayBeAbout(one, input, time)) pico = Math.max(pico, highestOf(one.tariff, input, output))
+    return Math.round((pico / PICO_PER_NANO) * highestRegion)
   }
   return Object.assign(cost, { ...(kind && { kind }), most })
+}
+
+/** The highest cost of so many tokens of text: pico-units; 0 if it is not known. */
+function highestOf({ highest }: Tariff, input: number, output: number): number {
+  const pico = highest.request + (input > 0 ? input * highest.input : 0) + (output > 0 ? output * highest.output : 0)
+  return Number.isNaN(pico) ? 0 : pico
 }
 
 /** The cost of exchanges that cost the same, whatever they use: nano-units. */
@@ -197,9 +202,13 @@ function regionOf({ regions }: Dated, usage: Usage, { region }: Terms): number {
   return regions.size > 0 ? (regions.get(usage.region ?? region ?? '') ?? 1) : 1
 }
 
-function isAbout({ above, holds, facts }: Exception, usage: Usage, time: number, region: string | undefined): boolean {
-  if (!((usage.input ?? 0) > above) || holds?.(time) === false) return false
-  return facts.every(([name, value]) => (usage[name] ?? (name === 'region' ? region : undefined)) === value)
+function mayBeAbout({ above, holds }: Exception, input: number, time: number): boolean {
+  return input > above && holds?.(time) !== false
+}
+
+function isAbout(one: Exception, usage: Usage, time: number, region: string | undefined): boolean {
+  if (!mayBeAbout(one, usage.input ?? 0, time)) return false
+  return one.facts.every(([name, value]) => (usage[name] ?? (name === 'region' ? region : undefined)) === value)
 }
 
 const PICO_PER_NANO = 1_000
@@ -252,6 +261,7 @@ function datedOf({ from, when = [], regions = {}, ...meters }: Prices, times: nu
     tariff: tariffOf(rates, times),
     exceptions: when.map(one => exceptionOf(one, rates, times)),
     regions: new Map(Object.entries(regions)),
+    highestRegion: Math.max(1, ...Object.values(regions)),
     index,
   }
 }
@@ -290,12 +300,15 @@ function tariffOf(listed: Rates, times: number): Tariff {
   })
   const apart = all.filter(([name]) => !isOfTokens(name))
   const hasTokens = all.some(([name]) => isOfTokens(name) && rates[name] !== undefined)
-  const { request = 0, input = Number.NaN, cache_write: written = input, output = Number.NaN } = rates
+  const { request = 0, input = Number.NaN, cache_write: written = input, cache_write_1h: kept = written } = rates
+  const { output = Number.NaN, reasoning = output } = rates
   return {
     tokens: hasTokens
       ? all.filter(([name, { parent }]) => parent === undefined && isOfTokens(name)).map(([name]) => partOf(name))
       : undefined,
-    plain: hasTokens ? { request, input, written, output } : { request, input: 0, written: 0, output: 0 },
+    highest: hasTokens
+      ? { request, input: Math.max(input, written, kept), output: Math.max(output, reasoning) }
+      : { request, input: 0, output: 0 },
     priced: apart.flatMap(([name, { member }]) => (rates[name] === undefined ? [] : [{ meter: name, member, rate: rates[name] }])),
     unpriced: apart.flatMap(([name, { member, isMeasure }]) => (rates[name] === undefined && !isMeasure ? [{ meter: name, member }] : [])),
   }

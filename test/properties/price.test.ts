@@ -194,20 +194,37 @@ const prices = fc
   .tuple(priced, fc.array(exception, { maxLength: 3 }), regions)
   .map(([meters, when, factors]) => usd({ ...meters, when, ...(factors && { regions: factors }) }))
 
-test('the most that tokens may cost is the cost of all of them, with the input written to a cache or not', () => {
+/** What an answer of text may make of its tokens, at each end. */
+const shapes = (input: number, output: number): Usage[] =>
+  [{}, { cacheWrite: input }, { cacheWrite: input, cacheWrite1h: input }].flatMap(written =>
+    [{}, { reasoning: output }].map(thought => ({ input, output, ...written, ...thought })),
+  )
+
+test('no answer of text costs more than the most, whatever its tier, its region and its cache writes', () => {
   const time = fc.constantFrom(NOW, Date.parse('2024-12-31'))
+  const combinations = Object.entries(words).reduce<Record<string, string>[]>(
+    (all, [name, values]) => all.flatMap(said => [said, ...values.map(value => ({ ...said, [name]: value }))]),
+    [{}],
+  )
   fc.assert(
     fc.property(prices, fc.nat(5_000), fc.nat(5_000), time, fc.constantFrom(undefined, 'us'), (price, input, output, at, region) => {
       const charged = costOf([price], 'USD', { region })
-      const costs = [
-        { input, output },
-        { input, output, cacheWrite: input },
-      ].map(usage => charged?.(usage, at))
-      if (costs.includes(undefined)) return
-      expect(charged?.most(input, output, at)).toBe(Math.max(...(costs as number[])))
+      if (shapes(input, output).some(usage => charged?.(usage, at) === undefined)) return
+      const costs = shapes(input, output).flatMap(usage => combinations.map(said => charged?.({ ...usage, ...said }, at) as number))
+      expect(charged?.most(input, output, at)).toBeGreaterThanOrEqual(Math.max(...costs) - 1)
     }),
-    { numRuns: 1_000 },
+    { numRuns: 300 },
   )
+  const most = (prices: Prices[], input: number): number | undefined => costOf(prices, 'USD')?.most(input, 10, NOW)
+  const written = usd({ input: 1, output: 2, cache_write: 1.25, cache_write_1h: 2, audio_output: 80 })
+  expect(most([written], 1_000)).toBe(2_020_000)
+  const tiers = [
+    { tier: 'flex', times: 0.5 },
+    { input_above: 1_000, tier: 'priority', times: 3 },
+    { tier: 'priority', times: 2 },
+  ]
+  expect(most([usd({ input: 1, output: 2, when: tiers })], 1_000)).toBe(2_040_000)
+  expect(most([usd({ input: 1, output: 2, when: tiers })], 2_000)).toBe(6_060_000)
 })
 
 describe('the ledger row of an exchange', () => {
