@@ -146,6 +146,34 @@ describe('a role that is bound to teams or keys', () => {
     for (const name of ['red-4', 'red-5']) await gateway.admin('POST', `/keys/${name}/revoke`, {})
   })
 
+  test.each([
+    { groups: undefined, made: ['default'] },
+    { groups: ['default', 'staff'], made: ['default'] },
+    { groups: ['students'], made: ['students'] },
+    { groups: ['students', 'staff'], made: undefined },
+  ])('puts a key that names no groups into none but those of its token, $groups', async ({ groups, made }) => {
+    const name = ['by', ...(groups ?? ['usual'])].join('-')
+    const { body: token } = await gateway.admin<{ secret: string }>('POST', '/tokens', { name, role: 'manager', teams: ['red'], groups })
+    const { status, body } = await call<{ code?: string; title?: string; key?: { groups: string[] } }>('POST', '/keys', token.secret, {
+      name,
+    })
+    if (made === undefined)
+      expect([status, body.code, body.title]).toEqual([
+        403,
+        'group',
+        'With this token, the role manager may put keys only into the groups students, staff, not into default.',
+      ])
+    else expect([status, body.key?.groups]).toEqual([201, made])
+    // Without the groups of the token, any change and another secret leave the key where it is.
+    const kept = async (method: string, path: string, given: object): Promise<void> =>
+      void expect((await call(method, path, token.secret, given)).status).toBe(made === undefined ? 404 : 200)
+    await kept('PATCH', `/keys/${name}`, { tags: ['x'] })
+    await kept('POST', `/keys/${name}/rotate`, {})
+    const { body: key } = await gateway.admin<{ groups?: string[] }>('GET', `/keys/${name}`)
+    expect(key.groups).toEqual(made)
+    if (made !== undefined) await gateway.admin('POST', `/keys/${name}/revoke`, {})
+  })
+
   test('sees the usage of only its own keys', async () => {
     const keys = async (role: string, path: string): Promise<string[]> =>
       (await call<{ rows: { key: string }[] }>('GET', path, tokens[role])).body.rows.map(({ key }) => key).sort()

@@ -30,8 +30,7 @@ export const keyHandlers = (published: Publish): Handlers => ({
     const { store, actor, reply } = call
     const given = bodyOf<Partial<KeyFields> & { name: string }>(call)
     checkFields(given)
-    const fields = { ...given, ...ownTeam(actor, given.team) }
-    checkGroups(actor, given.groups, [])
+    const fields = { ...given, ...ownTeam(actor, given.team), ...ownGroups(actor, given.groups) }
     reply.code(201)
     return published(createKey(store, actor, fields))
   },
@@ -97,16 +96,30 @@ function ownTeam({ of, role }: Actor, team: string | null | undefined): { team?:
   return { team: own }
 }
 
+/** The groups of a key that an actor creates; an actor that may put keys into a single group, or into `default`, may omit them. */
+function ownGroups(actor: Actor, groups: string[] | undefined): { groups?: string[] } {
+  const may = groupsOf(actor)
+  if (may === undefined) return {}
+  const own = groups ?? [...(may.length === 1 ? may : USUAL_GROUPS)]
+  checkGroups(actor, own, [])
+  return { groups: own }
+}
+
+/** The groups into which an actor may put keys; undefined for any. */
+function groupsOf({ of }: Actor): readonly string[] | undefined {
+  return of && 'teams' in of ? (of.groups ?? USUAL_GROUPS) : undefined
+}
+
 /** Throws if an actor may not put a key into a group. A key keeps those that it has. */
-function checkGroups({ of, role }: Actor, groups: readonly string[] | undefined, had: readonly string[]): void {
-  if (of === undefined || !('teams' in of)) return
-  const may = of.groups ?? USUAL_GROUPS
+function checkGroups(actor: Actor, groups: readonly string[] | undefined, had: readonly string[]): void {
+  const may = groupsOf(actor)
+  if (may === undefined) return
   const other = groups?.find(group => !may.includes(group) && !had.includes(group))
   if (other !== undefined)
     throw new Problem(
       403,
       'group',
-      `With this token, the role ${role} may put keys only into the groups ${may.join(', ')}, not into ${other}.`,
+      `With this token, the role ${actor.role} may put keys only into the groups ${may.join(', ')}, not into ${other}.`,
       'groups',
     )
 }
