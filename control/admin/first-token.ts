@@ -3,6 +3,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { newCode, sha256Of } from '../keys/secret.js'
 import type { Store } from '../store/store.js'
+import { hasTokens } from './tokens.js'
 
 /** Milliseconds. */
 const LIFETIME = 10 * 60_000
@@ -13,8 +14,7 @@ export class FirstToken {
 
   /** A code, if no token exists yet; it is only kept in memory. */
   async offer({ db }: Store): Promise<string | undefined> {
-    const known = await db.selectFrom('token').select('id').limit(1).executeTakeFirst()
-    if (known !== undefined) return undefined
+    if (await hasTokens(db)) return undefined
     const code = newCode()
     this.sha256 = Buffer.from(sha256Of(code))
     this.until = Date.now() + LIFETIME

@@ -1,10 +1,11 @@
 // Tokens of the admin API.
 
+import type { Kysely } from 'kysely'
 import { type Actor, type Bound, write } from '../audit.js'
 import { newToken, sha256Of } from '../keys/secret.js'
 import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'
-import type { TokenTable } from '../store/tables.js'
+import type { Tables, TokenTable } from '../store/tables.js'
 
 export interface TokenView {
   name: string
@@ -30,13 +31,28 @@ export async function actorOf({ db }: Store, token: string): Promise<Actor | und
   return { name: row.name, via: 'token', role: row.role, ...(row.bound !== null && { of: JSON.parse(row.bound) as Bound }) }
 }
 
+/** Whether there is a token, revoked and expired ones included. */
+export async function hasTokens(db: Kysely<Tables>): Promise<boolean> {
+  return (await db.selectFrom('token').select('id').limit(1).executeTakeFirst()) !== undefined
+}
+
+interface NewToken {
+  name: string
+  role: string
+  expires_at?: number | null
+  of?: Bound
+}
+
+/** Creates a token; with `isFirst`, only if there is none yet. */
 export async function createToken(
   store: Store,
   actor: Actor,
-  given: { name: string; role: string; expires_at?: number | null; of?: Bound },
+  given: NewToken,
+  isFirst = false,
 ): Promise<{ token: TokenView; secret: string }> {
   const secret = newToken()
   const token = await write(store, actor, 'tokens.create', async trx => {
+    if (isFirst && (await hasTokens(trx))) throw new Problem(404, 'code', 'This link has expired, because there is a token by now.')
     const known = await trx.selectFrom('token').select('id').where('name', '=', given.name).executeTakeFirst()
     if (known) throw new Problem(409, 'token_exists', `There is a token named ${given.name}.`, 'name')
     const after: TokenView = {

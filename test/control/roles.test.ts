@@ -58,6 +58,21 @@ test('the first start logs one link, which creates an owner once', async () => {
   expect(lineWith(gateway, '"link"')).toEqual({})
 })
 
+test('the link creates nothing once a token exists, even a revoked one', async () => {
+  const other = await stage.start({ admin: { listen: '127.0.0.1:0' } })
+  const { link } = lineWith(other, '"link"')
+  expect((await other.admin('POST', '/tokens', { name: 'mine', role: 'auditor' })).status).toBe(201)
+  const follow = async (): Promise<[number, string]> => {
+    const response = await fetch(link as string, { method: 'POST' })
+    return [response.status, ((await response.json()) as { code: string }).code]
+  }
+  expect(await follow()).toEqual([404, 'code'])
+  expect((await other.admin('DELETE', '/tokens/mine')).status).toBe(204)
+  expect(await follow()).toEqual([404, 'code'])
+  const { body } = await other.admin<{ tokens: { name: string }[] }>('GET', '/tokens')
+  expect(body.tokens.map(({ name }) => name)).toEqual(['mine'])
+})
+
 describe('a role that is bound to teams or keys', () => {
   const tokens: Record<string, string> = {}
   const secrets: Record<string, string> = {}

@@ -29,7 +29,7 @@ export const tokenHandlers = (api: ApiDocument, first: FirstToken): Handlers => 
     const { code } = request.params as { code: string }
     if (!first.take(code)) throw new Problem(404, 'code', 'This link is invalid, or has expired.')
     reply.code(201)
-    return createToken(store, { name: 'first', via: 'link', role: 'owner' }, { name: 'first', role: 'owner' })
+    return createToken(store, { name: 'first', via: 'link', role: 'owner' }, { name: 'first', role: 'owner' }, true)
   },
   'tokens.revoke': async call => {
     await revokeToken(call.store, call.actor, nameOf(call))
