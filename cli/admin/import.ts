@@ -87,7 +87,13 @@ const columns = (known: string, restricting: string): Columns => ({
 
 const LITELLM = columns(
   'token key_name key_alias spend expires models team_id blocked rpm_limit tpm_limit max_parallel_requests max_budget budget_duration allowed_routes metadata aliases config created_at created_by updated_at updated_by last_active budget_reset_at soft_budget_cooldown rotation_count auto_rotate last_rotation_at key_rotation_at rotation_interval',
-  'model_max_budget budget_limits budget_id object_permission_id',
+  'model_max_budget budget_limits budget_id object_permission_id policies',
+)
+
+/** The members of its `metadata`, where LiteLLM keeps settings that have no column, beside what its operator writes there. */
+const LITELLM_METADATA = columns(
+  'tags',
+  'model_rpm_limit model_tpm_limit guardrails policies prompts enforced_params enforced_batch_output_expires_after enforced_file_expires_after allowed_passthrough_routes allowed_vector_store_indexes end_user_budget_id',
 )
 
 /** The restricting ones are those of one-api, from which it comes. */
@@ -96,12 +102,12 @@ const NEW_API = columns(
   'models subnet',
 )
 
-/** Tells of the columns that have no counterpart. */
-function tellRest(row: Row, { known, restricting }: Columns, report: Report): void {
+/** Tells of the columns that have no counterpart; `where` says in what they are, if that is not the row. */
+function tellRest(row: Row, { known, restricting }: Columns, report: Report, where = ''): void {
   for (const [name, value] of Object.entries(row)) {
     if (known.has(name) || isNothing(value)) continue
-    if (restricting.has(name)) report.hold(`${name} has no counterpart`)
-    else report.note(`${name} is not imported`)
+    if (restricting.has(name)) report.hold(`${name}${where} has no counterpart`)
+    else report.note(`${name}${where} is not imported`)
   }
 }
 
@@ -284,14 +290,13 @@ function budgetsOf(amount: number, every: Every, report: Report): KeyFields['bud
   return [{ limit: `${limit.toFixed(9).replace(/\.?0+$/, '')}/${every}` }]
 }
 
-/** `metadata` of LiteLLM, with the limits that it has for some models. */
+/** `metadata` of LiteLLM. */
 function metadataOf(row: Row, report: Report): Row {
   const text = textOf(row.metadata)
   if (isNothing(text)) return {}
   const whole = jsonOr(text, undefined)
   if (!isObject(whole)) throw report.wrong('metadata', 'a JSON object')
-  for (const name of ['model_rpm_limit', 'model_tpm_limit'])
-    if (!isNothing(whole[name])) report.hold(`${name} in metadata has no counterpart`)
+  tellRest(whole, LITELLM_METADATA, report, ' in metadata')
   return whole
 }
 

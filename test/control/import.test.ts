@@ -90,6 +90,16 @@ describe('of LiteLLM', () => {
     [{ budget_id: 'small' }],
     [{ metadata: { model_rpm_limit: { m: 1 } } }],
     [{ metadata: '{"model_tpm_limit": {"m": 1}}' }],
+    [{ metadata: { guardrails: ['pii-mask'] } }],
+    [{ metadata: { policies: ['strict'] } }],
+    [{ metadata: { prompts: ['p'] } }],
+    [{ metadata: '{"enforced_params": ["user"]}' }],
+    [{ metadata: { allowed_passthrough_routes: ['/x'] } }],
+    [{ metadata: { allowed_vector_store_indexes: [{ index_name: 'i' }] } }],
+    [{ metadata: { enforced_file_expires_after: { anchor: 'created_at', days: 1 } } }],
+    [{ metadata: { enforced_batch_output_expires_after: { anchor: 'created_at', days: 1 } } }],
+    [{ metadata: { end_user_budget_id: 'small' } }],
+    [{ policies: '{strict}' }],
     // There, a limit of 0 permits nothing.
     [{ rpm_limit: 0 }],
     [{ tpm_limit: '0' }],
@@ -115,6 +125,12 @@ describe('of LiteLLM', () => {
     const { keys, notes } = litellm({ max_budget: 1e12, tpm_limit: '9223372036854775807', max_parallel_requests: 1e9 })
     expect(keys[0]).toMatchObject({ budgets: [{ limit: '8999999/ever' }], limits: { tokens: ['999999999999/1m'], in_flight: 1_000_000 } })
     expect(notes).toContain('1 key: its budget is 8999999, the most that a budget can be')
+  })
+
+  test('a member of metadata that restricts nothing is told, and the key stays enabled', () => {
+    const { keys, notes } = litellm({ metadata: { tags: ['a'], logging: [{ callback_name: 'x' }], email: 'a@b.example', guardrails: [] } })
+    expect(keys).toMatchObject([{ tags: ['a'], disabled: false }])
+    expect(notes).toEqual(['1 key: logging in metadata is not imported', '1 key: email in metadata is not imported'])
   })
 
   test('metadata without a value has no tags', () => {
