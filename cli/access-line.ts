@@ -8,7 +8,8 @@ import { writtenMember } from '../engine/jsonata/events.js'
 
 /**
  * The members of a line, as JSON. `cost` and, if different, `charge` are in the currency of the prices. Times are milliseconds.
- * It never holds a key, a body or a secret. Written member by member: an object and its JSON would take longer.
+ * It never holds a body or a secret; keys and tokens that a client put into it are masked before it is written. Written member
+ * by member: an object and its JSON would take longer.
  */
 export function accessLine(exchange: Exchange, total: number): string {
   const { log } = exchange

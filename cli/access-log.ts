@@ -2,6 +2,7 @@
 // destination adds, a line is written at most 200 ms late; a clean stop loses none, a crash those of the last 200 ms.
 
 import pino, { type Logger } from 'pino'
+import { maskIssued } from '../engine/control/key-form.js'
 import type { Exchange } from '../engine/core/exchange.js'
 import { accessLine, isFailure } from './access-line.js'
 
@@ -27,7 +28,8 @@ export function createAccessLog(log: Logger, lateness = LATENESS): AccessLog {
     clearTimeout(timer)
     timer = undefined
     if (gathered === '') return
-    const text = gathered
+    // Clients choose paths, names and ids: all lines are looked through at once.
+    const text = maskIssued(gathered)
     gathered = ''
     stream?.write(text)
   }

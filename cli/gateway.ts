@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { CONTROL_SOCKET } from '../control/settings.js'
 import { ControlClient } from '../engine/control/client.js'
+import { maskIssuedIn } from '../engine/control/key-form.js'
 import type { TokenKeys } from '../engine/control/tokens.js'
 import type { Exchange } from '../engine/core/exchange.js'
 import { connect, handle } from '../engine/gateway.js'
@@ -52,7 +53,7 @@ export async function run(options: Options): Promise<Gateway> {
   const access = createAccessLog(log, options.lateness)
   const over = (call: Exchange, total: number): void => {
     const { error } = call.log
-    if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
+    if (error?.kind === 'internal') log.error({ id: call.id, error: maskIssuedIn(error) }, 'internal error')
     if (settings.isAccessLogged) access.add(call, total)
     control?.record(call, total)
   }

@@ -1,9 +1,7 @@
 // Generates secrets, and their hashes: what the store keeps of them, and what may be shown.
 
 import { createHash, randomInt } from 'node:crypto'
-import { checksum, DIGITS, ID_LENGTH, KEY_PREFIX, SECRET_LENGTH } from '../../engine/control/key-form.js'
-
-const TOKEN_PREFIX = 'sk-adm_'
+import { checksum, DIGITS, ID_LENGTH, KEY_PREFIX, SECRET_LENGTH, TOKEN_PREFIX } from '../../engine/control/key-form.js'
 
 function digits(count: number): string {
   let text = ''

@@ -1,5 +1,6 @@
 // A worker's record with its names as texts: the source of the ledger, the metrics and the prices.
 
+import { maskIssuedIn } from '../../engine/control/key-form.js'
 import { type Batch, COLUMNS, type Column, ESTIMATED, HEDGED, MIRROR, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
 
 export interface ExchangeRecord {
@@ -75,7 +76,7 @@ const FLAGS = at('flags')
 /** The records of a batch; `names` are the names of numbers, from number 1 on. */
 export function readBatch(batch: Batch, names: readonly string[], worker?: string): ExchangeRecord[] {
   const { numbers, texts } = batch
-  const words = new Map(batch.words)
+  const words = new Map(batch.words.map(([row, said]) => [row, maskIssuedIn(said)]))
   return batch.ids.map((id, row) => {
     const base = row * WIDTH
     const name = (index: number): string | undefined => names[(numbers[base + index] as number) - 1]

@@ -5,6 +5,7 @@ import { memberAt } from '../core/members.js'
 import { isOmitted, storable } from '../core/text.js'
 import type { Body, Dialect, Member } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
+import { maskIssued } from './key-form.js'
 
 /** Characters in a label, and how many labels. */
 const LONGEST = 256
@@ -43,7 +44,7 @@ const PLAIN = /^[ -~]{1,256}$/
 
 function textOf(value: string | undefined): string | undefined {
   if (value === undefined || value === '') return undefined
-  return PLAIN.test(value) ? value : storable(value.slice(0, LONGEST))
+  return maskIssued(PLAIN.test(value) ? value : storable(value.slice(0, LONGEST)))
 }
 
 function tagsOf(text: string): string[] {

@@ -14,7 +14,10 @@ let stage: Stage
 let gateway: Instance
 beforeAll(async () => {
   stage = await createStage()
-  gateway = await stage.start()
+  gateway = await stage.start({
+    log: { access: true },
+    labels: { end_user: 'x-user', session: 'x-session', tags: 'x-tags' },
+  })
 })
 afterAll(() => stage?.close())
 
@@ -183,6 +186,55 @@ describe('a key', () => {
       expect(bytes.includes(FILE_KEY)).toBe(false)
     }
     expect(gateway.log.join('\n')).not.toContain(secret.slice(19, 51))
+  })
+
+  test('and a token of the admin API are in no line, row and file, wherever a client puts them', async () => {
+    const key = await make('misplaced')
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/tokens', { name: 'misplaced', role: 'auditor' })
+    const sent = async (path: string, given: object, headers: Record<string, string>): Promise<string> => {
+      const response = await fetch(gateway.url + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${FILE_KEY}`, 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ model: 'sim', max_tokens: 9, messages: [{ role: 'user', content: 'x' }], ...given }),
+      })
+      await response.arrayBuffer()
+      return response.headers.get('x-request-id') as string
+    }
+    const ids: string[] = []
+    for (const word of [key, body.secret])
+      ids.push(
+        await sent(`/${word}/x`, {}, {}),
+        await sent(`/v1/models/${word}`, {}, {}),
+        await sent('/v1/chat/completions', { model: word }, {}),
+        await sent('/v1/chat/completions', { user: word }, { 'x-request-id': word }),
+        // What is cut may have lost the end of a key.
+        await sent('/v1/chat/completions', {}, { 'x-request-id': `${'y'.repeat(90)}${word}` }),
+        await sent('/v1/chat/completions', {}, { 'x-user': `${'y'.repeat(220)}${word}`, 'x-session': word, 'x-tags': `a,${word}` }),
+        await sent('/v1/messages', { [word]: 1, metadata: { user_id: word } }, {}),
+        await sent('/v1/messages', { messages: [{ role: word, content: 'x' }] }, {}),
+      )
+    const shown = await Promise.all(
+      ids.map(id =>
+        until(
+          () => gateway.admin<unknown>('GET', `/exchanges/${id}`),
+          ({ status }) => status === 200,
+        ),
+      ),
+    )
+    const told = (): string => gateway.log.join('\n')
+    await until(
+      async () => ids.filter(id => !told().includes(id)),
+      missing => missing.length === 0,
+    )
+    const files = ['sluice.sqlite', 'sluice.sqlite-wal', 'spool.sqlite', 'spool.sqlite-wal'].map(file =>
+      readFileSync(join(gateway.folder, 'data', file), 'latin1'),
+    )
+    const seen = [told(), JSON.stringify(shown), ...files].join('\n')
+    for (const secret of [key.slice(19), body.secret.slice(7)]) expect(seen).not.toContain(secret.slice(0, 6))
+    // The id of a key stays, so that the operator knows whose it is.
+    expect(told()).toContain(`"path":"/${key.slice(0, 19)}***/x"`)
+    expect(told()).toContain('"model":"sk-adm_***"')
+    expect(JSON.stringify(shown)).toContain(`"session":"${key.slice(0, 19)}***"`)
   })
 
   test('of gateway.yaml stays valid beside those of the store', async () => {
