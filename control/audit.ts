@@ -1,5 +1,7 @@
 // Every write with its audit entry: the old and the new value, who made it, from where. Each entry contains the hash of the
-// one before, so that no change or removal goes unnoticed.
+// one before, so that a change or a removal between others is noticed. Whoever can write to the store can remove the last
+// entries, or make the whole chain anew, and no key that is kept beside the store would prevent that: the log has the head of
+// each write, and the check compares with one of them.
 
 import { createHash } from 'node:crypto'
 import type { Transaction } from 'kysely'
@@ -38,7 +40,7 @@ export async function write<Result>(
   operation: string,
   run: (trx: Transaction<Tables>) => Promise<Written<Result>>,
 ): Promise<Result> {
-  return store.db.transaction().execute(async trx => {
+  const { result, head } = await store.db.transaction().execute(async trx => {
     await store.lockWrites(trx)
     const { result, subject, before, after, changed } = await run(trx)
     const at = Date.now()
@@ -54,9 +56,10 @@ export async function write<Result>(
       after: after === undefined ? null : JSON.stringify(after),
       previous_hash: last?.hash ?? FIRST,
     }
+    const hash = hashOf(entry)
     await trx
       .insertInto('audit')
-      .values({ ...entry, hash: hashOf(entry) })
+      .values({ ...entry, hash })
       .execute()
     if (changed && changed.length > 0) {
       await trx
@@ -65,9 +68,14 @@ export async function write<Result>(
         .execute()
       await store.notifyChange(trx)
     }
-    return result
+    return { result, head: headOf({ seq: entry.seq, hash }) }
   })
+  store.audited(head)
+  return result
 }
+
+/** An entry as the end of the chain that leads to it. */
+const headOf = ({ seq, hash }: Pick<AuditTable, 'seq' | 'hash'>): string => `${seq}:${hash}`
 
 function hashOf(entry: Omit<AuditTable, 'hash'>): string {
   const { seq, at, actor, via, operation, subject, before, after, previous_hash } = entry
@@ -99,15 +107,29 @@ export async function listAudit(
   }
 }
 
-/** The number of entries, and the first one that was changed or whose predecessor is missing. */
-export async function verifyAudit({ db }: Store): Promise<{ entries: number; broken: number | null }> {
+/** The number of entries that are what was written, the first one that is not, and the last of a whole chain. */
+export interface Checked {
+  entries: number
+  broken: number | null
+  head: string | null
+}
+
+/** Checks that no entry was changed, and that none is missing before another, or before a head that was told at its time. */
+export async function verifyAudit({ db }: Store, known?: string): Promise<Checked> {
+  const least = known === undefined ? 0 : Number.parseInt(known, 10)
   let [previous, entries] = [FIRST, 0]
   for (;;) {
     const rows = await db.selectFrom('audit').selectAll().where('seq', '>', entries).orderBy('seq').limit(1000).execute()
-    if (rows.length === 0) return { entries, broken: null }
+    if (rows.length === 0)
+      return {
+        entries,
+        broken: entries < least ? entries + 1 : null,
+        head: entries === 0 ? null : headOf({ seq: entries, hash: previous }),
+      }
     await turn()
     for (const row of rows) {
-      if (row.seq !== entries + 1 || row.previous_hash !== previous || row.hash !== hashOf(row)) return { entries, broken: entries + 1 }
+      const isWhole = row.seq === entries + 1 && row.previous_hash === previous && row.hash === hashOf(row)
+      if (!isWhole || (row.seq === least && headOf(row) !== known)) return { entries, broken: entries + 1, head: null }
       entries = row.seq
       previous = row.hash
     }

@@ -50,6 +50,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
   let upkeep: Upkeep | undefined
 
   const keeper: Keeper = new Keeper({ at: settings.at, mayMigrate: settings.mayMigrate }, log, async store => {
+    store.audited = head => log.info({ head }, 'a change by an administrator is in the audit log')
     await claimCurrency(store, settings.currency)
     instance = await register(store, lock.instance, settings.config)
     changes = await followChanges(store, keeper, reportTo(workers, spool))

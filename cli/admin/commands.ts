@@ -3,6 +3,7 @@
 import { pipeline } from 'node:stream/promises'
 import { Argument, type Command, Option } from 'commander'
 import type { TokenView } from '../../control/admin/tokens.js'
+import type { Checked } from '../../control/audit.js'
 import type { AccountView } from '../../control/budgets/accounts.js'
 import type { KeyView } from '../../control/keys/keys.js'
 import type { TeamView } from '../../control/teams/teams.js'
@@ -435,13 +436,17 @@ export function addAdminCommands(program: Command): void {
         ),
       )
     })
-  command(audit, 'verify', 'check that no entry was changed or removed').action(async (options: Options) => {
-    const found = await ask<{ entries: number; broken: number | null }>(options, 'GET', '/audit/verify')
-    if (found.broken !== null) process.exitCode = 1
-    show(options, found, () =>
-      found.broken === null ? `${found.entries} entries, none changed` : `entry ${found.broken} is not what was written`,
-    )
-  })
+  command(audit, 'verify', 'check that no entry was changed, or removed before others')
+    .option('--head <entry>', "a head from the gateway's log: check that the entries up to it are there, too")
+    .action(async (options: Options & { head?: string }) => {
+      const found = await ask<Checked>(options, 'GET', `/audit/verify${query({ head: options.head })}`)
+      if (found.broken !== null) process.exitCode = 1
+      show(options, found, () =>
+        found.broken === null
+          ? `${found.entries} entries, none changed${found.head === null ? '' : `; the head is ${found.head}`}`
+          : `entry ${found.broken} is not what was written`,
+      )
+    })
 
   command(program, 'instances', 'show the instances on the store, and the workers of the one that answers').action(
     async (options: Options) => {

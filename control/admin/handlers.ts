@@ -17,7 +17,7 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
     ...ledgerHandlers(currency),
     ...tokenHandlers(api, first),
     'audit.list': call => listAudit(call.store, queryOf<{ before?: number; limit: number }>(call)),
-    'audit.verify': ({ store }) => verifyAudit(store),
+    'audit.verify': call => verifyAudit(call.store, queryOf<{ head?: string }>(call).head),
     'instances.list': async ({ store }) => ({
       instances: await store.db
         .selectFrom('instance')

@@ -10,6 +10,8 @@ import { createPeriods, type Periods } from './periods.js'
 export interface Store extends Engine {
   names: Names
   periods: Periods
+  /** Runs after each write that has an audit entry, with the head of the audit log. */
+  audited(head: string): void
   close(): Promise<void>
 }
 
@@ -34,5 +36,11 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     await engine.db.destroy().catch(() => undefined)
     throw error
   }
-  return { ...engine, names: createNames(engine), periods: createPeriods(engine), close: () => engine.db.destroy() }
+  return {
+    ...engine,
+    names: createNames(engine),
+    periods: createPeriods(engine),
+    audited: () => undefined,
+    close: () => engine.db.destroy(),
+  }
 }

@@ -430,7 +430,22 @@ describe('the admin API', () => {
     ])
     expect([body.entries[0]?.before.team, body.entries[0]?.after.team]).toEqual([null, 'green'])
     expect(JSON.stringify(body)).not.toContain(secret.slice(19, 51))
-    expect((await gateway.command('audit', 'verify')).out).toMatch(/^\d+ entries, none changed$/)
+    const { out } = await gateway.command('audit', 'verify')
+    expect(out).toMatch(/^\d+ entries, none changed; the head is \d+:[0-9a-f]{64}$/)
+    const head = out.split(' ').at(-1) as string
+    // The log has the head of each write, with which entries that were removed at the end are found.
+    await until(
+      async () => gateway.log.filter(line => line.includes(`"head":"${head}"`)).length,
+      lines => lines === 1,
+    )
+    expect((await gateway.command('audit', 'verify', '--head', head)).code).toBe(0)
+    const other = await gateway.command(
+      'audit',
+      'verify',
+      '--head',
+      head.replace(/:./, character => (character === ':0' ? ':1' : ':0')),
+    )
+    expect([other.code, other.out]).toEqual([1, `entry ${head.split(':')[0]} is not what was written`])
   })
 
   test('lists as many entries of the audit log as are wanted, and says where there are more', async () => {
