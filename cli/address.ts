@@ -13,3 +13,8 @@ export function address(listen: string): { host: string; port: number } {
   const at = listen.lastIndexOf(':')
   return { host: listen.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(listen.slice(at + 1)) }
 }
+
+/** The URL of an address that is listened on. */
+export function urlOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}

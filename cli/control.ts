@@ -1,13 +1,14 @@
 // Runs the control process beside the gateway: starts it once the gateway listens, restarts it when it dies or is stuck, stops it
 // after the workers.
 
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { watchBeats } from '../control/beats.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type Reloads, type ToControlProcess } from '../control/settings.js'
+import { type Ended, startChild } from './children.js'
 import type { Settings } from './config/config.js'
 import { HOME } from './home.js'
 import { RUN } from './run-id.js'
@@ -39,8 +40,9 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
   let timer: NodeJS.Timeout | undefined
   const begin = (): void => {
     // V8 flags of the server do not apply: this process holds little memory.
-    const mine = fork(MAIN, { execArgv: [] })
+    const mine = startChild(MAIN, [], { execArgv: [] }, again)
     child = mine
+    if (mine === undefined) return
     const sent: ControlSettings = {
       ...rest,
       stale: keyCache.stale,
@@ -60,19 +62,19 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
       refused = message.refused
       onRefused?.()
     })
-    mine.on('exit', (code, signal) => {
-      if (child === mine) child = undefined
-      if (isStopping) return
-      if (code === EXIT_REFUSED) {
-        // Without a file, the gateway has given up its store.
-        if (onRefused === undefined) timer = setTimeout(begin, REFUSED_AGAIN)
-        return
-      }
-      restarts++
-      log.error({ code, signal }, 'the control process ended; starting another')
-      timer = setTimeout(begin, AGAIN)
-    })
-    mine.on('error', error => log.error(error, 'the control process cannot be started'))
+  }
+  const again = ({ code, signal, error }: Ended): void => {
+    child = undefined
+    if (isStopping) return
+    if (code === EXIT_REFUSED) {
+      // Without a file, the gateway has given up its store.
+      if (onRefused === undefined) timer = setTimeout(begin, REFUSED_AGAIN)
+      return
+    }
+    restarts++
+    if (error) log.error({ cause: error.message }, 'the control process cannot be started; trying again')
+    else log.error({ code, signal }, 'the control process ended; starting another')
+    timer = setTimeout(begin, AGAIN)
   }
   begin()
   return {

@@ -2,14 +2,15 @@
 // each change of it, and sends it to the workers. A worker that dies or is stuck is restarted with the last valid
 // configuration; after growing delays if it keeps dying.
 
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { type Beat, watchBeats } from '../control/beats.js'
 import { flushed } from '../control/log.js'
-import { cannotListen } from './address.js'
+import { cannotListen, urlOf } from './address.js'
 import { showBanner } from './banner.js'
+import { type Ended, startChild } from './children.js'
 import { type Control, startControl } from './control.js'
 import { EXIT } from './exit-codes.js'
 import { freePort } from './ports.js'
@@ -55,8 +56,15 @@ export async function supervise(config: string, first: Good, workers: number, lo
 
   const begin = (): void => {
     if (isStopping) return
-    const child = fork(process.argv[1] as string, ['start', '--config', config, '--worker', String(port)], { env })
     let since = Number.POSITIVE_INFINITY
+    const args = ['start', '--config', config, '--worker', String(port)]
+    const child = startChild(process.argv[1] as string, args, { env }, how => {
+      if (child !== undefined) forget(child)
+      if (isStopping) {
+        if (children.size === 0) void end()
+      } else again(how, since)
+    })
+    if (child === undefined) return
     children.add(child)
     const given = good
     child.send(given, () => undefined)
@@ -73,38 +81,42 @@ export async function supervise(config: string, first: Good, workers: number, lo
       since = performance.now()
       serving.add(child)
       failures = 0
-      if (hasBegun || serving.size < workers) return
-      hasBegun = true
-      const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-      log.info({ url, workers }, 'listening')
-      log.flush()
-      void showBanner(first, url)
-      control = startControl(first.settings, log)
+      if (!hasBegun && serving.size === workers) allServe()
     })
-    child.on('exit', (code, signal) => {
-      children.delete(child)
-      serving.delete(child)
-      limits.ended(child)
-      if (isStopping) {
-        if (children.size === 0) void end()
-      } else if (!hasBegun) {
-        process.exit(code ?? 1)
-      } else {
-        hasty = performance.now() - since > WELL_AFTER ? 0 : hasty + 1
-        if (since === Number.POSITIVE_INFINITY) failures++
-        if (failures >= MOST_FAILURES && serving.size === 0) giveUp(code ?? signal)
-        const wait = Math.min(FIRST_WAIT * 2 ** Math.max(0, hasty - workers), LONGEST_WAIT)
-        log.error({ code, signal, wait }, 'a worker ended; starting another')
-        setTimeout(begin, wait)
-      }
-    })
+  }
+  const allServe = (): void => {
+    hasBegun = true
+    const url = urlOf(host, port)
+    log.info({ url, workers }, 'listening')
+    log.flush()
+    void showBanner(first, url)
+    control = startControl(first.settings, log)
+  }
+  const forget = (child: ChildProcess): void => {
+    children.delete(child)
+    serving.delete(child)
+    limits.ended(child)
+  }
+  /** Starts another worker after a delay. `since` is when the ended one began to serve. */
+  const again = ({ code, signal, error }: Ended, since: number): void => {
+    if (!hasBegun) {
+      if (error) console.error(`A worker cannot be started: ${error.message}.`)
+      process.exit(code ?? 1)
+    }
+    hasty = performance.now() - since > WELL_AFTER ? 0 : hasty + 1
+    if (since === Number.POSITIVE_INFINITY) failures++
+    if (failures >= MOST_FAILURES && serving.size === 0) giveUp(code ?? signal ?? error?.message)
+    const wait = Math.min(FIRST_WAIT * 2 ** Math.max(0, hasty - workers), LONGEST_WAIT)
+    if (error) log.error({ cause: error.message, wait }, 'a worker cannot be started; trying again')
+    else log.error({ code, signal, wait }, 'a worker ended; starting another')
+    setTimeout(begin, wait)
   }
   const end = async (): Promise<never> => {
     await control?.stop()
     await flushed(log)
     process.exit(0)
   }
-  const giveUp = (how: number | string | null): never => {
+  const giveUp = (how: number | string | undefined): never => {
     log.flush()
     console.error(`Nothing can be served: ${failures} workers have ended before they served, the last one with ${how}.`)
     process.exit(3)

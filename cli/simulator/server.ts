@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { isMultipart } from '../../engine/core/media-type.js'
 import type { Catalogue } from '../../engine/plan.js'
 import { factsFor } from '../../engine/snapshot/catalogue.js'
+import { urlOf } from '../address.js'
 import { dialects, home, type Match, match } from './dialects.js'
 import { partsOf } from './form.js'
 import { type Line, play, stop } from './play.js'
@@ -103,7 +104,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   if (!socket) throw new Error(`cannot listen on ${host}:${port}`)
 
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${uws.us_socket_local_port(socket)}`,
+    url: urlOf(host, uws.us_socket_local_port(socket)),
     requests,
     scenario: cast.bind,
     async close() {

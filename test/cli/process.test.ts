@@ -1,7 +1,20 @@
 // `sluice` as a process of its own: what it prints, how it ends, and what happens to exchanges meanwhile.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -43,7 +56,13 @@ function run(...args: string[]): ReturnType<typeof runWith> {
   return runWith({}, ...args)
 }
 
-function runWith(
+function runWith(env: Record<string, string>, ...args: string[]): ReturnType<typeof runOn> {
+  return runOn(process.execPath, env, ...args)
+}
+
+/** `node` is the file of Node. */
+function runOn(
+  node: string,
   env: Record<string, string>,
   ...args: string[]
 ): {
@@ -56,7 +75,7 @@ function runWith(
   code: Promise<number | null>
 } {
   const cwd = mkdtempSync(join(folder, 'cwd-'))
-  const child = spawn(process.execPath, [main, ...args], { cwd, env: { ...process.env, NOT_THERE: '', ...env } })
+  const child = spawn(node, [main, ...args], { cwd, env: { ...process.env, NOT_THERE: '', ...env } })
   children.push(child)
   const lines: string[] = []
   let errors = ''
@@ -362,6 +381,29 @@ describe('workers', () => {
     for (const { socket } of streams) socket.destroy()
     child.kill('SIGTERM')
     expect(await new Promise(done => child.on('exit', done))).toBe(0)
+  })
+
+  // As while a package of Node is being replaced, or while there are too many processes.
+  test.each(['--worker ', 'control/main.js'])('that cannot be started end nothing, and are started when they can be: %s', async command => {
+    const node = join(folder, `node${count}`)
+    copyFileSync(process.execPath, node)
+    chmodSync(node, 0o755)
+    const path = file('listen: 127.0.0.1:0\nstore: sqlite')
+    const { child, lines, url: listening, code } = runOn(node, {}, 'start', '--config', path, '--workers', '2')
+    const url = await listening
+    const pids = (): number[] => below(child.pid as number, command)
+    await expect.poll(() => told(lines, 'control process is ready').length).toBe(1)
+    const before = pids()
+    renameSync(node, `${node}-away`)
+    process.kill(before[0] as number, 'SIGKILL')
+    await expect.poll(() => child.exitCode !== null || told(lines, 'cannot be started; trying again').length > 1).toBe(true)
+    expect(child.exitCode).toBe(null)
+    expect((await ask(url, 'sim')).status).toBe(200)
+    renameSync(`${node}-away`, node)
+    await expect.poll(() => pids().length).toBe(before.length)
+    expect(pids()).not.toContain(before[0])
+    child.kill('SIGTERM')
+    expect(await code).toBe(0)
   })
 
   test('that cannot serve are restarted after growing delays, and the exit code is 3 if none can', async () => {
