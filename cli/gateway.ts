@@ -9,10 +9,11 @@ import { maskIssuedIn } from '../engine/control/key-form.js'
 import type { TokenKeys } from '../engine/control/tokens.js'
 import type { Exchange } from '../engine/core/exchange.js'
 import { connect, handle } from '../engine/gateway.js'
-import { type Server, serve } from '../engine/http/server.js'
+import { type Server, type ServerOptions, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
 import { createAccessLog } from './access-log.js'
 import { AccountLists } from './account-lists.js'
+import { urlOf } from './address.js'
 import type { Settings } from './config/config.js'
 import { logWarnings } from './models/warnings.js'
 import { importFacts } from './plan.js'
@@ -47,52 +48,27 @@ export interface Options {
 /** Serves until closed. Rejects if the address cannot be listened on. */
 export async function run(options: Options): Promise<Gateway> {
   const { log } = options
-  let { snapshot, settings } = options
+  let { snapshot, settings, good: served } = options
   const state = options.state ?? (await openState(undefined))
   state.report(log)
   const access = createAccessLog(log, options.lateness)
+  const accounts = new AccountLists(log, options.listsEvery)
+  let server: Server | undefined
+  let control = openControl(settings, state, () => server)
+  // Before the first request: one that came earlier would be refused, although its token or key is valid.
+  let tokens = await openTokens(settings, undefined, log)
   const over = (call: Exchange, total: number): void => {
     const { error } = call.log
     if (error?.kind === 'internal') log.error({ id: call.id, error: maskIssuedIn(error) }, 'internal error')
     if (settings.isAccessLogged) access.add(call, total)
     control?.record(call, total)
   }
-  const take = (next: Snapshot): void => {
+  const use = (next: Snapshot): void => {
     snapshot = next
     snapshot.onMirrored = over
     if (control) snapshot.store = control
     if (tokens) snapshot.tokens = tokens
   }
-  const server: Server = await serve({
-    handle,
-    connect,
-    host: settings.host,
-    port: settings.port,
-    isShared: options.isShared,
-    ...settings.capacity,
-    snapshot: () => snapshot,
-    onOver: (call, total) => over(call, total),
-  })
-  const { store, hash } = settings
-  let control =
-    store &&
-    new ControlClient({
-      socket: join(store.folder, CONTROL_SOCKET),
-      run: RUN,
-      config: hash,
-      live: server.live,
-      condition: () => ({
-        ...server.held(),
-        aside: state.balance.aside(),
-        isStateUp: state.meters.sharing && !state.meters.sharing.isAway,
-      }),
-      ...store.keyCache,
-    })
-  control?.fund(state.budgets)
-  let tokens = await openTokens(settings, undefined, log)
-  take(snapshot)
-  const accounts = new AccountLists(log, options.listsEvery)
-  let served = options.good
   /** Switches to another snapshot of the same configuration when an account's list changes. */
   const follow = async (good: Good): Promise<void> => {
     const { providers } = await importFacts(good.plan)
@@ -101,16 +77,32 @@ export async function run(options: Options): Promise<Gateway> {
       // Another configuration, or another list, has been taken meanwhile.
       if (served !== good) return next.snapshot.retire()
       snapshot.retire()
-      take(next.snapshot)
+      use(next.snapshot)
       log.info('the models in accounts have changed')
     }
     const changed = (): void => void show().catch((error: unknown) => log.error(error, 'the models in accounts cannot be listed'))
     accounts.follow({ gateway: good.gateway, providers, accounts: () => snapshot.accounts }, changed)
   }
+  const leaveStore = async (): Promise<void> => {
+    const left = control
+    control = undefined
+    delete snapshot.store
+    state.budgets.treasury = undefined
+    await left?.close()
+  }
+  use(snapshot)
+  try {
+    server = await listen(options, () => snapshot, over)
+  } catch (error) {
+    tokens?.close()
+    await leaveStore()
+    throw error
+  }
   if (served) await follow(served)
-  const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
+  const { port, close } = server
   return {
-    url: `http://${host}:${server.port}`,
+    url: urlOf(settings.host, port),
+    leaveStore,
     async take(good) {
       const next = await prepareFrom(good, async () => state, accounts.lists)
       const verifier = await openTokens(next.settings, tokens, log)
@@ -118,7 +110,7 @@ export async function run(options: Options): Promise<Gateway> {
       snapshot.retire()
       if (tokens !== verifier) tokens?.close()
       tokens = verifier
-      take(next.snapshot)
+      use(next.snapshot)
       if (!options.isShared) logWarnings(snapshot, log)
       served = good
       settings = next.settings
@@ -126,17 +118,10 @@ export async function run(options: Options): Promise<Gateway> {
       log.info('reloaded')
       await follow(good)
     },
-    async leaveStore() {
-      const left = control
-      control = undefined
-      delete snapshot.store
-      state.budgets.treasury = undefined
-      await left?.close()
-    },
     async close() {
       served = undefined
       accounts.close()
-      await server.close(settings.grace, settings.drain)
+      await close(settings.grace, settings.drain)
       state.budgets.close()
       await control?.close()
       tokens?.close()
@@ -145,6 +130,30 @@ export async function run(options: Options): Promise<Gateway> {
       access.flush()
     },
   }
+}
+
+function listen({ settings, isShared }: Options, snapshot: () => Snapshot, onOver: ServerOptions['onOver']): Promise<Server> {
+  const { host, port, capacity } = settings
+  return serve({ handle, connect, host, port, isShared, ...capacity, snapshot, onOver })
+}
+
+/** The connection to the control process, which grants the budgets' money. Undefined without a store. */
+function openControl({ store, hash }: Settings, state: State, server: () => Server | undefined): ControlClient | undefined {
+  if (store === undefined) return undefined
+  const control = new ControlClient({
+    socket: join(store.folder, CONTROL_SOCKET),
+    run: RUN,
+    config: hash,
+    live: () => server()?.live() ?? [],
+    condition: () => ({
+      ...(server()?.held() ?? { sockets: 0, bodyBytes: 0 }),
+      aside: state.balance.aside(),
+      isStateUp: state.meters.sharing && !state.meters.sharing.isAway,
+    }),
+    ...store.keyCache,
+  })
+  control.fund(state.budgets)
+  return control
 }
 
 /** The verifier of tokens: the existing one if its settings have not changed. The caller closes the one that is replaced. */

@@ -15,10 +15,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { below } from '../../tools/proc.mjs'
 import { sluice } from '../command.js'
@@ -304,6 +306,32 @@ test('a change that adds tokens, changes them and removes them fails no request'
   }
   expect(answers.filter(status => status !== 200)).toEqual([])
   expect(answers.length).toBeGreaterThan(3)
+})
+
+test('the first request that is answered may have a token', async () => {
+  const { privateKey, publicKey } = await generateKeyPair('ES256')
+  const published = createHttpServer(async (_request, response) => {
+    response.end(JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'ES256', use: 'sig' }] }))
+  })
+  const holder = createServer()
+  const portOf = async (server: Server): Promise<number> => {
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+    return (server.address() as AddressInfo).port
+  }
+  const [jwks, port] = [await portOf(published), await portOf(holder)]
+  await new Promise(done => holder.close(done))
+  const jwt = `jwt: { issuer: i, audience: a, jwks: 'http://127.0.0.1:${jwks}/', groups_from: groups }`
+  const token = await new SignJWT({ sub: 'ada', iss: 'i', aud: 'a', groups: ['default'] })
+    .setProtectedHeader({ alg: 'ES256', kid: 'one' })
+    .setExpirationTime('5m')
+    .sign(privateKey)
+  const gateway = run('start', '--config', file(`listen: 127.0.0.1:${port}\n${jwt}`))
+  const status = async (): Promise<number | undefined> =>
+    (await ask(`http://127.0.0.1:${port}`, 'sim', false, token).catch(() => undefined))?.status
+  let first = await status()
+  while (first === undefined && gateway.child.exitCode === null) first = await status()
+  expect(first).toBe(200)
+  published.close()
 })
 
 describe('workers', () => {
