@@ -32,8 +32,10 @@ export interface ControlOptions extends KeyCacheOptions {
 /** Milliseconds. */
 const RECONNECT = 100
 const GAUGE = 1_000
+/** After how long an exchange under way is reported, and how soon again: at every other tick if it is paid for. */
 const OPEN_AFTER = 1_000
 const OPEN_AGAIN = 15_000
+const CHARGED_AGAIN = 1_500
 
 /** Questions that may wait at once, and the characters of text in all of them. */
 const MOST_QUESTIONS = 10_000
@@ -172,7 +174,8 @@ export class ControlClient implements Store, Treasury {
       const { isStream, target } = exchange.log
       if (isStream) streams++
       if (target !== undefined) busy.set(target, (busy.get(target) ?? 0) + 1)
-      if (time - exchange.began < OPEN_AFTER || time - (this.open.get(exchange.id) ?? Number.NEGATIVE_INFINITY) < OPEN_AGAIN) continue
+      const again = exchange.log.held === undefined ? OPEN_AGAIN : CHARGED_AGAIN
+      if (time - exchange.began < OPEN_AFTER || time - (this.open.get(exchange.id) ?? Number.NEGATIVE_INFINITY) < again) continue
       this.open.set(exchange.id, time)
       long.push([exchange, time - exchange.began])
     }

@@ -1,5 +1,7 @@
 // Budgets, from the command line and gateway.yaml to the request that is refused, and back to the ledger.
 
+import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answer, json, startUpstream, type Upstream } from '../engine/upstream.js'
 import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until, untilAnswered } from './stage.js'
@@ -491,6 +493,45 @@ test('spent amounts survive kill -9 of the worker, of the control process and of
   )
   expect(served.status).toBe(200)
   await again.stop()
+})
+
+test('a stream whose worker is killed is charged by what its last report says, and is reported again while it runs', async () => {
+  // It ends before fifteen seconds are over.
+  const model = 'sim-500-20ms'
+  const gateway = await stage.start({
+    models: models({ [model]: { targets: [{ upstream: 'up' }], price: PRICE } }),
+    workers: 2,
+    keys: [{ name: 'file', value: FILE_KEY, budget: '1/day' }],
+  })
+  const store = new DatabaseSync(join(gateway.folder, 'data', 'sluice.sqlite'), { readOnly: true })
+  const reported = (): number => {
+    const open = store.prepare('select row from open').get() as { row: string } | undefined
+    return open === undefined ? 0 : ((JSON.parse(open.row) as Row).output ?? 0)
+  }
+  let isOver = false
+  const text = (await ask(gateway.url, FILE_KEY, model, { stream: true })).text().catch(() => 'broken')
+  void text.then(() => (isOver = true))
+  const grown = async (from: number): Promise<number> =>
+    until(
+      async () => reported(),
+      output => output > from || isOver,
+    )
+  const first = await grown(0)
+  const last = await grown(await grown(first))
+  expect(isOver).toBe(false)
+  for (const pid of gateway.pids('--worker')) process.kill(pid, 'SIGKILL')
+  expect(await text).toBe('broken')
+  const [row] = await rowsOf(gateway, 1)
+  expect(row).toMatchObject({ ended: 'lost' })
+  expect(row?.output).toBeGreaterThanOrEqual(last)
+  const account = await until(
+    () => accountsOf(gateway),
+    all => all['key:file/day']?.out === row?.charge,
+  )
+  expect(account['key:file/day']).toMatchObject({ spent: row?.charge, out: row?.charge })
+  expect(await differences(gateway)).toEqual({})
+  store.close()
+  await gateway.stop()
 })
 
 onPostgres('while Postgres is unreachable', postgres => {
