@@ -6,20 +6,19 @@ import { deserialize, serialize } from 'node:v8'
 /** The longest message: bytes. A greater length comes from another program. */
 const LONGEST = 64 * 1024 * 1024
 
-/** Sends a value; returns false if the socket buffers it. */
-export function sendFrame(socket: Socket, value: unknown): boolean {
+/** Sends a value. What the other side does not take waits in the socket: `socket.writableLength` bytes. */
+export function sendFrame(socket: Socket, value: object): void {
   const body = serialize(value)
   const head = Buffer.allocUnsafe(4)
   head.writeUInt32LE(body.length)
   socket.cork()
   socket.write(head)
-  const isTaken = socket.write(body)
+  socket.write(body)
   socket.uncork()
-  return isTaken
 }
 
-/** Calls `take` for every value that arrives, in order. Destroys a socket that sends anything else. */
-export function onFrames(socket: Socket, take: (value: unknown) => void): void {
+/** Calls `take` for every message that arrives, in order: an object. Destroys a socket that sends anything else. */
+export function onFrames(socket: Socket, take: (value: object) => void): void {
   let held: Buffer[] = []
   let length = 0
   let wanted = -1
@@ -49,7 +48,21 @@ export function onFrames(socket: Socket, take: (value: unknown) => void): void {
       if (length < wanted) return
       const body = takeBytes(wanted)
       wanted = -1
-      take(deserialize(body))
+      const value = valueOf(body)
+      if (value === undefined) {
+        socket.destroy(new Error('the bytes are none of our messages'))
+        return
+      }
+      take(value)
     }
   })
+}
+
+function valueOf(body: Buffer): object | undefined {
+  try {
+    const value: unknown = deserialize(body)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
 }
