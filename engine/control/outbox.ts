@@ -106,8 +106,11 @@ export class Outbox {
     this.leave()
     if (this.unacknowledged.size === 0) return
     await new Promise<void>(done => {
-      this.whenEmpty = done
-      setTimeout(done, LAST_ACK)
+      const late = setTimeout(done, LAST_ACK)
+      this.whenEmpty = () => {
+        clearTimeout(late)
+        done()
+      }
     })
   }
 
