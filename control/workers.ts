@@ -103,7 +103,8 @@ export class Workers {
     socket.on('error', () => undefined)
     socket.on('close', () => {
       this.connected.delete(socket)
-      if (worker.id === '') return
+      // It may have another connection, on which it is served meanwhile.
+      if (worker.id === '' || this.all().some(other => other.id === worker.id)) return
       this.leaving.set(
         worker.id,
         setTimeout(() => {
@@ -131,6 +132,8 @@ export class Workers {
           worker.socket.destroy()
           return
         }
+        // A connection that the worker has given up, whose end has not been heard yet.
+        for (const other of this.all()) if (other.id === message.worker && other !== worker) other.socket.destroy()
         worker.id = message.worker
         worker.pid = message.pid
         worker.names = message.names

@@ -31,6 +31,8 @@ export interface ControlOptions extends KeyCacheOptions {
 
 /** Milliseconds. */
 const RECONNECT = 100
+/** For how long the control process may take nothing of what it was sent. */
+const STUCK = 5_000
 const GAUGE = 1_000
 /** After how long an exchange under way is reported, and how soon again: at every other tick if it is paid for. */
 const OPEN_AFTER = 1_000
@@ -120,7 +122,9 @@ export class ControlClient implements Store, Treasury {
   /** Rejects with `unavailable` if the store cannot be reached, or too much is asked at once. */
   async ask<Name extends keyof Questions>(name: Name, asked: Questions[Name]['asked']): Promise<Questions[Name]['told']> {
     const length = lengthOf(asked)
-    if (this.questions.size >= MOST_QUESTIONS || this.askedLength + length > MOST_ASKED) throw notNow()
+    // A question that has been given up may still wait in the socket.
+    const waiting = Math.max(this.askedLength, this.socket?.writableLength ?? 0)
+    if (this.questions.size >= MOST_QUESTIONS || waiting + length > MOST_ASKED) throw notNow()
     this.askedLength += length
     const ask = this.nextAsk++
     try {
@@ -218,6 +222,10 @@ export class ControlClient implements Store, Treasury {
       this.tick()
     })
     onFrames(socket, value => this.heard(value as FromControl))
+    // Otherwise everything would wait in memory for a process that is stuck. What must arrive is sent again on the next connection.
+    socket.setTimeout(STUCK, () => {
+      if (socket.writableLength > 0) socket.destroy()
+    })
     socket.on('error', () => undefined)
     socket.on('close', () => {
       this.isConnected = false
