@@ -506,6 +506,7 @@ export interface RoutePlan {
   framing?: FramingName
   /** The operator may configure others. */
   limits: Limits
+  /** The member that may not exceed the catalogue's limit of the model. */
   caps?: { maxOutput?: readonly string[] }
   /** Members of the body: the maximum of output tokens, of which the first present one counts, and the number of answers. */
   asks?: { output: readonly (readonly string[])[]; answers?: readonly string[] }

@@ -141,7 +141,7 @@ export function chooseModel(
       code: 'model_not_allowed',
     })
   }
-  checkCaps(route, input, model)
+  checkOutput(route, input, model)
   if (model.single) return { model, bindings: bindingsOf(model.single, route) }
   if (model.isPlain) return { model, bindings: bindingsOf(byWeight(model.targets), route) }
   const { targets, stick } = byRules(model, route, input, key, exchange)
@@ -162,18 +162,21 @@ export function mayUse(key: Key | undefined, model: Model): boolean {
   return key.groups.some(group => model.groups.has(group)) && key.matches(model.name)
 }
 
-function checkCaps(route: Route, input: Input, model: Model): void {
-  const limit = model.maxOutput
-  const path = route.caps?.maxOutput
-  if (limit === undefined || path === undefined) return
+/** The operator's limit holds for all that the request may ask for; the catalogue's only where the route's dialect has it. */
+function checkOutput(route: Route, input: Input, { name, config, maxOutput }: Model): void {
+  const declared = config.limits?.max_output
+  if (declared !== undefined) for (const path of route.asks?.output ?? []) checkMember(path, input, declared, name)
+  else if (maxOutput !== undefined && route.caps?.maxOutput) checkMember(route.caps.maxOutput, input, maxOutput, name)
+}
+
+function checkMember(path: readonly string[], input: Input, most: number, model: string): void {
   input.normalise?.()
   const asked = memberAt(input.outline, path)
-  if (typeof asked === 'number' && asked > limit) {
-    const name = path.join('.')
-    throw new GatewayError(
-      'invalid_request',
-      `${name}: ${asked} > ${limit}, which is the maximum allowed number of output tokens for ${model.name}.`,
-      { param: name, code: 'invalid_value' },
-    )
-  }
+  if (typeof asked !== 'number' || asked <= most) return
+  const name = path.join('.')
+  throw new GatewayError(
+    'invalid_request',
+    `${name}: ${asked} > ${most}, which is the maximum allowed number of output tokens for ${model}.`,
+    { param: name, code: 'invalid_value' },
+  )
 }

@@ -47,6 +47,15 @@ function eject(snapshot: Snapshot, upstream: string, milliseconds: number): void
     if (target.upstream === upstream) target.health.ejectedUntil = now() + milliseconds
 }
 
+function refusal(run: () => unknown): GatewayError {
+  try {
+    run()
+  } catch (error) {
+    return error as GatewayError
+  }
+  throw new Error('it was allowed')
+}
+
 /** How often each order comes in many draws. */
 function shares(snapshot: Snapshot, draws = 40_000): Map<string, number> {
   const found = new Map<string, number>()
@@ -122,15 +131,6 @@ describe('an ejected target', () => {
 
 describe('permissions', () => {
   const key = (more: Partial<Key>): Key => ({ name: 'k', sha256: '', groups: ['default'], enabled: true, matches: () => true, ...more })
-  const refusal = (run: () => unknown): GatewayError => {
-    try {
-      run()
-    } catch (error) {
-      return error as GatewayError
-    }
-    throw new Error('it was allowed')
-  }
-
   test.each<[string, object, Partial<Key>, boolean]>([
     ['the default group', {}, {}, true],
     ['one group in common', { groups: ['x', 'y'] }, { groups: ['y', 'z'] }, true],
@@ -188,8 +188,28 @@ describe('the output limit of a model', () => {
     expect(order(worldOf({ a: {} }, limited), undefined, input('m', { max_tokens: 100 }), capped)).toHaveLength(1)
   })
 
-  test('refuses a request with more, and names the field and the limit', () => {
-    expect(() => order(worldOf({ a: {} }, limited), undefined, input('m', { max_tokens: 101 }), capped)).toThrow(/max_tokens: 101 > 100/)
+  const fields = plan.routes.flatMap(one => (one.asks?.output ?? []).map(path => [one.name, path.join('.'), path, one as Route] as const))
+  const asking = (path: readonly string[], amount: number): Input =>
+    input('m', path.reduceRight<object | number>((value, name) => ({ [name]: value }), amount) as object)
+
+  test.each(fields)('refuses more on the route %s, and names the field %s and the limit', (_route, name, path, on) => {
+    expect(order(worldOf({ a: {} }, limited), undefined, asking(path, 100), on)).toHaveLength(1)
+    expect(refusal(() => order(worldOf({ a: {} }, limited), undefined, asking(path, 101), on))).toMatchObject({
+      kind: 'invalid_request',
+      message: `${name}: 101 > 100, which is the maximum allowed number of output tokens for m.`,
+      more: { param: name, code: 'invalid_value' },
+    })
+  })
+
+  test('has a field on each route of the text dialects', () => {
+    expect([...new Set(fields.map(([name]) => name))].sort()).toEqual(
+      expect.arrayContaining(['chat', 'completions', 'generate', 'messages', 'ollama.chat', 'ollama.generate', 'responses']),
+    )
+  })
+
+  test('holds for each of several fields, not only for the first one', () => {
+    const both = input('m', { max_completion_tokens: 50, max_tokens: 101 })
+    expect(refusal(() => order(worldOf({ a: {} }, limited), undefined, both))).toMatchObject({ more: { param: 'max_tokens' } })
   })
 
   test('allows everything if there is no declared limit', () => {
