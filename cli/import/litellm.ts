@@ -109,16 +109,24 @@ function providerOf(prefix: string, { project }: Plan): string | undefined {
   return project.providers.has(name) ? name : undefined
 }
 
-/** Replaces a secret by a variable; the secret itself is never written. */
+/** Replaces a secret by a variable, which is told; the secret itself is never written. */
 function secretOf(given: unknown, provider: string, path: string, plan: Plan): string {
   const variable = typeof given === 'string' ? /^os\.environ\/(\w+)$/.exec(given)?.[1] : undefined
   if (variable !== undefined) {
     plan.tell(path, 'exact', `$${variable}`)
     return `$${variable}`
   }
+  const isGiven = typeof given === 'string' && given !== ''
+  if (!isGiven && plan.isOwn(provider)) {
+    plan.tell(path, 'exact', `secret: none, because there is no key for ${provider}`)
+    return 'none'
+  }
   const usual = plan.usualSecret(provider)
-  if (typeof given === 'string' && given !== '')
-    plan.tell(path, 'by hand', `the file contains a key; set it as ${usual.slice(1)} in the environment`)
+  plan.tell(
+    path,
+    'by hand',
+    `${isGiven ? 'the file contains a key' : 'the file has no key'}; set it as ${usual.slice(1)} in the environment`,
+  )
   return usual
 }
 

@@ -79,6 +79,12 @@ export class Plan {
     return `$${this.project.providers.get(provider)?.data.secret_env ?? `${provider.toUpperCase().replaceAll('-', '_')}_API_KEY`}`
   }
 
+  /** Whether a provider is a server of one's own, which usually has no keys. */
+  isOwn(provider: string): boolean {
+    const { secret_env, base } = this.project.providers.get(provider)?.data ?? {}
+    return secret_env === undefined && base?.startsWith('http:') === true
+  }
+
   model(name: string): Model {
     this.gateway.models[name] ??= { targets: [] }
     return this.gateway.models[name] as Model

@@ -48,6 +48,33 @@ environment_variables: { REDIS_HOST: localhost }
 `
 
 describe('sluice import', () => {
+  test('gives a local server without a key none, names each variable that is left to be set, and the file is good', async () => {
+    const config = `model_list:
+  - { model_name: a, litellm_params: { model: ollama/llama3, api_base: 'http://127.0.0.1:11434' } }
+  - { model_name: b, litellm_params: { model: hosted_vllm/qwen, api_base: 'http://10.0.0.7:8000' } }
+  - { model_name: c, litellm_params: { model: lm_studio/qwen, api_key: os.environ/STUDIO_KEY } }
+  - { model_name: d, litellm_params: { model: lm_studio/other, api_base: 'http://10.0.0.8:1234' } }
+  - { model_name: e, litellm_params: { model: anthropic/claude-haiku-4-5 } }
+`
+    const folder = folderOf({ 'config.yaml': config })
+    const { code, out } = await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml', '--json'], folder)
+    expect(code).toBe(0)
+    const { lines, gateway } = JSON.parse(out) as { lines: Line[]; gateway: { upstreams: Record<string, { secret: string }> } }
+    const secrets = Object.entries(gateway.upstreams).map(([name, { secret }]) => [name, secret])
+    expect(secrets).toEqual([
+      ['ollama', 'none'],
+      ['vllm', 'none'],
+      ['lm-studio', '$STUDIO_KEY'],
+      ['lm-studio-2', 'none'],
+      ['anthropic', '$ANTHROPIC_API_KEY'],
+    ])
+    const told = lines.filter(({ path }) => path.endsWith('.api_key')).map(({ why }) => why)
+    for (const [, secret = ''] of secrets.filter(([, one]) => one !== 'none')) expect(told.join()).toContain(secret.replace('$', ''))
+    expect(told).toHaveLength(5)
+    const env = { STUDIO_KEY: 'some-key', ANTHROPIC_API_KEY: 'another-key' }
+    expect(await sluice(['check'], folder, env)).toMatchObject({ code: 0, err: '' })
+  })
+
   test('turns a file of LiteLLM into a valid file, with a line about each setting and no secret', async () => {
     const folder = folderOf({ 'config.yaml': LITELLM })
     const { code, out, err } = await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml', '--json'], folder)
