@@ -41,6 +41,8 @@ export interface CommandResult {
   /** The text on stdout if there is no error; may be empty. */
   text: string
   findings: readonly Finding[]
+  /** The command ends with 1 although it found no error: what it was asked about is refused. */
+  isBad?: boolean
 }
 
 /**
@@ -60,7 +62,7 @@ export async function runCommand(options: { json?: boolean; strict?: boolean }, 
   }
   // A DataError masks the keys in the quotes of findings.
   const findings = inOrder(new DataError(result.findings).findings)
-  const isBad = findings.some(({ rule }) => options.strict === true || !isWarning(rule))
+  const isBad = result.isBad === true || findings.some(({ rule }) => options.strict === true || !isWarning(rule))
   if (isBad) process.exitCode = EXIT.findings
   if (options.json) {
     console.log(documentOf(!isBad, findings, result.json))

@@ -6,12 +6,12 @@ import { GatewayError } from './core/errors.js'
 import type { Exchange } from './core/exchange.js'
 import type { SocketRelay } from './http/sockets.js'
 import type { Key, Model, Route, Snapshot } from './snapshot/model.js'
-import { notFound } from './snapshot/near-path.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import type { ClientRequest } from './stages/attempt.js'
 import { choose } from './stages/choose.js'
 import { tellDocument } from './stages/document.js'
+import { failure } from './stages/fail.js'
 import { failover } from './stages/failover.js'
 import { fund } from './stages/fund.js'
 import { formTexts, GuardedAnswers, guardAdmission, guardRequest, narrowed, socketGuard } from './stages/guard.js'
@@ -86,10 +86,4 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   const { choice: chosen, hold } = await fund(route, input, key, choice, exchange, snapshot)
   const guard = route.guards && socketGuard(route.guards, route, key, input, exchange, snapshot)
   return openRelay({ route, input, choice: chosen, exchange, snapshot, lease, hold }, guard)
-}
-
-/** The error of a route that always refuses, written by its dialect. */
-function failure({ fail }: Route, exchange: Exchange, snapshot: Snapshot): GatewayError {
-  if (fail === undefined || fail === 'not_found') return notFound(exchange, snapshot)
-  return new GatewayError(fail, fail === 'not_implemented' ? 'This API is not implemented.' : 'This cannot be served.')
 }

@@ -6,7 +6,7 @@ import { GatewayError, renderError, unsupportedModel } from '../../engine/core/e
 import type { Exchange } from '../../engine/core/exchange.js'
 import { NANO } from '../../engine/core/usage.js'
 import type { RateLimits } from '../../engine/limits/registry.js'
-import type { Dialect, Json } from '../../engine/plan.js'
+import type { Dialect, Json, Plan } from '../../engine/plan.js'
 import { priceAt, pricesTimes } from '../../engine/snapshot/catalogue.js'
 import type { Binding, Key, Route, Snapshot, Target } from '../../engine/snapshot/model.js'
 import { pairOf } from '../../engine/snapshot/pairs.js'
@@ -14,6 +14,7 @@ import { presentedKey } from '../../engine/snapshot/presented-key.js'
 import { admit } from '../../engine/stages/admit.js'
 import type { Attempt } from '../../engine/stages/attempt.js'
 import { choose, mayUse } from '../../engine/stages/choose.js'
+import { failure } from '../../engine/stages/fail.js'
 import { proxiedRequest, requestOf } from '../../engine/stages/hand-on.js'
 import { checkServed } from '../../engine/stages/lost-fields.js'
 import { refusalOf as refusalOfMedia } from '../../engine/stages/media.js'
@@ -24,7 +25,6 @@ import { maskSecrets } from '../../engine/upstream/redact.js'
 import { deadlinesText, ratesText } from '../amounts.js'
 import { readInput } from '../cases/input.js'
 import { alone, fileOf } from '../check.js'
-import { EXIT } from '../exit-codes.js'
 import { type CommandResult, UsageError } from '../output.js'
 import { type Prepared, prepare } from '../prepare.js'
 import { projectOf } from '../project.js'
@@ -66,8 +66,7 @@ export async function explain(options: ExplainOptions): Promise<CommandResult> {
   } finally {
     await snapshot.close()
   }
-  if (explained.refused !== undefined) process.exitCode = EXIT.findings
-  return { json: { ...explained }, text: textOf(explained), findings: [] }
+  return { json: { ...explained }, text: textOf(explained), findings: [], isBad: explained.refused !== undefined }
 }
 
 /** What a request is explained with. */
@@ -82,11 +81,11 @@ interface Known {
 async function explainIn(given: GivenRequest, options: ExplainOptions, known: Known, into: Explained): Promise<void> {
   const { snapshot } = known
   const { plan } = snapshot
-  const found = snapshot.router({
-    ...given,
-    hasKeyIn: locations =>
-      options.key !== undefined || presentedKey(locations, plan.keyLocations, given.headers, given.query) !== undefined,
-  })
+  const isIn = (location: string): boolean => presentedKey([location], plan.keyLocations, given.headers, given.query) !== undefined
+  const present = Object.keys(plan.keyLocations).filter(isIn)
+  // A named key is where most clients have theirs, unless the request shows where it is.
+  const places = present.length === 0 && options.key !== undefined ? bearers(plan.keyLocations) : present
+  const found = snapshot.router({ ...given, hasKeyIn: locations => locations.some(location => places.includes(location)) })
   if (found?.kind !== 'route') {
     into.refused = found
       ? { status: 405, message: `${given.path} takes ${found.allow.join(', ')}.` }
@@ -115,7 +114,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, known: Kn
         ...(key.rateLimits && { limits: key.rateLimits }),
         ...(key.expires !== undefined && { expires: new Date(key.expires).toISOString() }),
       }
-    if (route.fail !== undefined) throw new GatewayError(route.fail, 'This route always refuses.')
+    if (route.fail !== undefined) throw failure(route, exchange, snapshot)
     if (route.proxy) {
       into.route = { ...into.route, answered: 'by the upstream, unchanged' }
       into.targets = [explainHandedOn(route, key, exchange, snapshot)]
@@ -160,6 +159,10 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, known: Kn
     if (!(error instanceof GatewayError)) throw error
     into.refused = refusalOf(error, dialect)
   }
+}
+
+function bearers(locations: Plan['keyLocations']): string[] {
+  return Object.keys(locations).filter(name => locations[name]?.header?.toLowerCase() === 'authorization')
 }
 
 /** A key by name, with the checks of `admit`. Throws a UsageError if there is none. */

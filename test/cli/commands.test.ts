@@ -510,6 +510,29 @@ describe('sluice explain', () => {
     expect(await of(`curl ${chat} -F file=@body.json`)).toContain('The option -F of curl is not supported')
   })
 
+  test.each([
+    ['/v1/models', [], 'models.chat'],
+    ['/v1/models', ['anthropic-version: 2023-06-01'], 'models.messages'],
+    ['/v1/models', ['x-goog-api-key: some-key'], 'models.generate'],
+    ['/v1/models?key=some-key', [], 'models.generate'],
+    ['/nope', [], 'unknown.rest'],
+  ])('with a named key, %s with the headers %j is the route that serves it', async (path, headers, name) => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY })
+    const curl = `curl 'http://gateway:8080${path}' ${headers.map(header => `-H '${header}'`).join(' ')}`
+    const { out } = await sluice(['explain', '--key', 'me', '--curl', curl, '--json'], folder)
+    expect((json(out) as unknown as Explained).route.name).toBe(name)
+  })
+
+  test('refuses an unknown path in the words that the client gets', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY })
+    const { code, out } = await sluice(['explain', '--key', 'me', '--curl', 'curl http://gateway:8080/chat/completion', '--json'], folder)
+    expect(code).toBe(1)
+    expect(json(out)).toMatchObject({
+      ok: false,
+      refused: { status: 404, message: 'Unknown URL: /chat/completion.', body: { error: { code: 'unknown_url' } } },
+    })
+  })
+
   test('refuses a route that the named key may not use', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY.replace('sha256', 'routes: [messages], sha256') })
     const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, {}, BODY)
