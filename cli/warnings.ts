@@ -1,13 +1,18 @@
 // Probable mistakes in a configuration that can still be served. No warning quotes a secret.
 
 import { createHash } from 'node:crypto'
+import { dirname, resolve } from 'node:path'
 import type { Finding } from '../codegen/read/findings.js'
+import { useOneOf } from '../codegen/read/suggest.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import { matcher } from '../engine/core/text.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
 import { mayUse } from '../engine/stages/choose.js'
+import type { GatewayKey } from '../schemas/config/types.js'
 import { unseenBy } from './config/patterns.js'
+import { type ReadSecret, secretReader } from './config/secret.js'
 import type { Prepared } from './prepare.js'
+import { unpricedModels } from './unpriced.js'
 
 /** The passwords that are tried first. */
 const GUESSED = [
@@ -31,6 +36,9 @@ const GUESSED = [
   ...['my-key', 'my-secret', 'your-key', 'your-api-key', 'bearer', 'hello', 'hello world'],
 ]
 const GUESSED_SHA256 = new Set(GUESSED.map(sha256))
+
+/** Characters. */
+const LEAST_KEY = 12
 
 /** Upper-case words joined by underscores: the name of a variable, not a secret. */
 const IS_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/
@@ -63,12 +71,23 @@ export function warningsOfFile(documents: readonly YamlDocument[], gateway: Gate
       remedy: 'merge it into the first one, or remove it',
     })
 
+  const secret = secretReader(dirname(resolve(document.file)), false, () => undefined)
   gateway.keys.forEach(({ name, expires, sha256: hash }, index) => {
     const here: Pointer = ['keys', index]
     if (expires !== undefined && expires <= Date.now())
       warn([...here, 'expires'], 'key/expired', `the key ${name} has expired`, 'remove it, or give it a later date')
+    const value = keyValue(document, index, secret)
+    // What cannot be read was reported already.
+    if (value === '') return
     if (GUESSED_SHA256.has(hash) || hash === sha256(name))
       warn(here, 'key/guessable', `the key ${name} can be guessed`, 'make one with `openssl rand -hex 32`')
+    else if (value !== undefined && value.length < LEAST_KEY)
+      warn(
+        here,
+        'key/guessable',
+        `the key ${name} has ${value.length} characters, so it can be guessed`,
+        'make one with `openssl rand -hex 32`',
+      )
   })
 
   for (const [name, { targets, routing }] of Object.entries(gateway.models)) {
@@ -117,6 +136,14 @@ function warningsOfServed(document: YamlDocument, { gateway, snapshot }: Prepare
     const [beginning] = pattern.split('*') as [string]
     return beginnings.some(one => one.startsWith(beginning) || beginning.startsWith(one))
   }
+  const routes = [...snapshot.plan.routes.map(({ name }) => name), ...Object.keys(gateway.proxies ?? {})]
+  gateway.keys.forEach(({ name, routes: patterns }, index) => {
+    patterns?.forEach((pattern, number) => {
+      if (routes.some(matcher([pattern]))) return
+      const here: Pointer = ['keys', index, 'routes', number]
+      warn(here, 'key/routes', `the pattern ${pattern} of the key ${name} matches no route`, useOneOf(routes, pattern))
+    })
+  })
   gateway.keys.forEach((config, index) => {
     // A configuration without models is still being written.
     if (models.length === 0) return
@@ -149,7 +176,13 @@ function warningsOfServed(document: YamlDocument, { gateway, snapshot }: Prepare
         'name the routes that it is for with routes:, and keep keys off the others with their own routes:',
       )
   }
-  return findings
+  return [...findings, ...unpricedModels(document, gateway, snapshot)]
+}
+
+/** The text of a key; empty if it cannot be read, and undefined if only its hash is known. */
+function keyValue({ value: file }: YamlDocument, index: number, secret: ReadSecret): string | undefined {
+  const { value } = (file as { keys: readonly { value?: GatewayKey['value'] }[] }).keys[index] as { value?: GatewayKey['value'] }
+  return value === undefined ? undefined : (secret(value, []) ?? '')
 }
 
 /** The secrets that are written as texts. */

@@ -9,7 +9,7 @@ import { ADMIN_SOCKET, type ControlSettings, STORE_FILE } from '../../control/se
 import type { KeyCacheOptions } from '../../engine/control/keys.js'
 import { duration } from '../../engine/core/durations.js'
 import type { GatewayData } from '../../schemas/config/types.js'
-import { address } from '../address.js'
+import { address, collide } from '../address.js'
 import type { Find } from './find.js'
 import type { ReadSecret } from './secret.js'
 
@@ -19,7 +19,7 @@ export interface StoreSettings
   keyCache: KeyCacheOptions
 }
 
-type File = Pick<GatewayData, 'store' | 'admin' | 'key_cache' | 'ledger' | 'currency' | 'metrics' | 'kept'>
+type File = Pick<GatewayData, 'listen' | 'store' | 'admin' | 'key_cache' | 'ledger' | 'currency' | 'metrics' | 'kept'>
 
 /** The longest path of a socket that every system accepts: bytes. */
 const LONGEST_SOCKET = 100
@@ -38,6 +38,8 @@ export function storeSettings(
     if (file.admin !== undefined) find(['admin'], 'admin/store', 'admin needs a store', 'add store: sqlite, or remove admin')
     return undefined
   }
+  if (file.admin !== undefined && collide(address(file.listen), address(file.admin.listen)))
+    find(['admin', 'listen'], 'admin/listen', 'callers use the same address (`listen`)', 'give it another port')
   const pointer: Pointer = ['store', 'at']
   const data = resolve(folder, store.folder)
   const at = store.at === 'sqlite' ? join(data, STORE_FILE) : (secret(store.at, pointer) ?? '')

@@ -657,6 +657,12 @@ export const RULES: readonly Rule[] = [
   ),
   error('admin/store', '`admin` needs a store.', 'admin: { listen: 127.0.0.1:8081 }', 'Add `store: sqlite`, or remove `admin`.'),
   error(
+    'admin/listen',
+    'The admin API has an address of its own.',
+    'listen: 127.0.0.1:8080\nstore: sqlite\nadmin: { listen: 127.0.0.1:8080 }',
+    'Give one of them another port.',
+  ),
+  error(
     'store/at',
     'A store is `sqlite`, or the address of a Postgres.',
     'store: $DATABASE  # which contains mysql://…',
@@ -755,6 +761,12 @@ export const RULES: readonly Rule[] = [
     'Correct the pattern, or remove it.',
   ),
   warning(
+    'key/routes',
+    'A pattern of routes matches at least one route.',
+    'keys: [{ name: me, value: $KEY, routes: [chatt] }]',
+    'Correct the pattern; `sluice routes` lists the names.',
+  ),
+  warning(
     'key/models',
     'A key may use at least one model.',
     'keys: [{ name: me, value: $KEY, groups: [nobody] }]',
@@ -768,7 +780,7 @@ export const RULES: readonly Rule[] = [
   ),
   warning(
     'key/guessable',
-    'A key cannot be guessed. A SHA-256 does not hide a common word.',
+    'A key cannot be guessed: it has 12 characters or more, and is no common word, which a SHA-256 does not hide.',
     'keys: [{ name: me, value: password }]',
     'Make a key with `openssl rand -hex 32`.',
   ),
@@ -777,6 +789,12 @@ export const RULES: readonly Rule[] = [
     'A secret is a reference: `$NAME` or `{ file: path }`. A name without its `$` is sent as the secret itself.',
     'secret: OPENAI_API_KEY',
     'Write a `$` before the name of the variable.',
+  ),
+  warning(
+    'budget/price',
+    'A model that a budget limits has a known price: a budget refuses what it cannot count.',
+    'store: sqlite\nbudgets: { all: 10/day }\nmodels: { mine: { targets: [{ upstream: local }] } }',
+    'Give the model `price: { input: …, output: … }`, which may be 0, or its target `known_as`, or the budget `when_spent: warn`.',
   ),
   warning(
     'model/weights',

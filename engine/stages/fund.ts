@@ -8,7 +8,7 @@ import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { askedUsage, chargeOf, mergeUsage } from '../core/usage.js'
 import type { Dialect, Usage } from '../plan.js'
-import type { Binding, Key, Model, Route, Snapshot } from '../snapshot/model.js'
+import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
 import { type Choice, chooseModel } from './choose.js'
 import { requestedOutput } from './limit.js'
 import type { Input } from './read.js'
@@ -179,6 +179,11 @@ function pricedOnes({ route, choice, exchange, snapshot, units }: Asked, budgets
       },
     )
   return { ...choice, bindings }
+}
+
+/** Whether the cost of some request to a target can be known. */
+export function hasPrice({ cost }: Target, time: number): boolean {
+  return [INPUT, INPUT_AND_OUTPUT, ...UNITS].some(one => cost?.(one, time) !== undefined)
 }
 
 /** A price that multiplies no quantity is free, whatever the usage. */
