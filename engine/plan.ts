@@ -576,7 +576,10 @@ export interface Endpoint {
   path: string
   query?: Readonly<Record<string, string>>
   stream?: { path?: string; query?: Readonly<Record<string, string>> }
+  /** The names of members that the endpoint refuses. */
   drop?: readonly string[]
+  /** The same inside of members: the path as it is written, and its names, where `[]` stands for each element. */
+  dropInside?: readonly { at: string; path: readonly string[] }[]
   rename?: Readonly<Record<string, string>>
   /** Members that the endpoint refuses, with the reason. */
   refuse?: Readonly<Record<string, string>>
@@ -588,6 +591,8 @@ export interface Endpoint {
   fallback?: string
   /** The provider's own places of usage, in place of the dialect's: for whole answers and events. */
   usage?: Watch<RawUsage | undefined> & { members?: readonly string[] }
+  /** Patches a request of the dialect into the provider's; returns undefined if it needs no patch. Long texts may be cut. */
+  request?(body: Body): Json
   /** Patches the provider's answer into the dialect's; returns undefined if it needs no patch. */
   response?(body: Json): Json
   /** Patches the provider's event into the dialect's, or a list of them; returns undefined if it needs no patch. */

@@ -197,7 +197,7 @@ async function explainBinding(attempt: Attempt, dialect: Dialect, known: Known):
     ...placeOf(binding, choice),
     ...(binding.isPatched && { patch: 'the request is patched by gateway.yaml' }),
     // The patches of the provider's file for the answer.
-    patched: (['usage', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
+    patched: (['usage', 'request', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
     ...priceOf(attempt, known),
     limits,
   }
@@ -296,7 +296,9 @@ function whyLost(path: string, binding: Binding, lost: Reasons): string {
   return (
     (mapping && lost(pairOf(from.name, to.name), path)) ??
     rule?.why ??
-    (endpoint.drop?.includes(path) ? 'the provider does not take it' : 'no schema names it, so no mapping reads it')
+    (endpoint.drop?.includes(path) || endpoint.dropInside?.some(({ at }) => at === path)
+      ? 'the provider does not take it'
+      : 'no schema names it, so no mapping reads it')
   )
 }
 

@@ -4,12 +4,12 @@ import { invalidKeywords, newAjv } from '../read/ajv.js'
 import { DataError, type Finding } from '../read/findings.js'
 import { functionsSeen } from '../read/functions.js'
 import { KINDS } from '../read/kinds.js'
-import type { Entry, MappingData, Project, RouteData } from '../read/project.js'
+import { type Entry, isInside, type MappingData, type Project, type ProviderData, type RouteData } from '../read/project.js'
 import { circularReferences, closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { checkSteps } from './steps.js'
-import { checkTexts } from './texts.js'
+import { checkTexts, endsOf } from './texts.js'
 
 /** Adds a finding for each error. Throws a DataError with all of them if the schemas are not sound, as `checkSchemas` found. */
 export function checkProject(project: Project, isSound: boolean): void {
@@ -74,6 +74,7 @@ export function checkProject(project: Project, isSound: boolean): void {
         })
     }
   }
+  if (isSound) for (const provider of project.providers.values()) checkDrops(provider, project)
   const checkUses = (document: YamlDocument): void => {
     // An overlay takes no part away.
     if (project.settled.has(document)) return
@@ -119,6 +120,23 @@ export function checkProject(project: Project, isSound: boolean): void {
     }
   }
   if (!isSound) throw new DataError(findings)
+}
+
+/** A path that a provider drops leads to a member of the dialect's requests. A single name may be one that no schema names. */
+function checkDrops({ data, document }: Entry<ProviderData>, { schemas, findings }: Project): void {
+  for (const [dialect, { drop }] of Object.entries(data.speaks)) {
+    const id = schemaId(dialect, 'request')
+    if (!schemas.has(id)) continue
+    drop?.forEach((path, index) => {
+      if (!isInside(path) || endsOf(path, id, schemas).length > 0) return
+      findings.push({
+        ...document.at(['speaks', dialect, 'drop', index]),
+        rule: 'provider/drop',
+        detail: `no request of ${dialect} has a member at ${path}`,
+        remedy: 'name the path of a member, or remove it',
+      })
+    })
+  }
 }
 
 /** A name stands for one function: a library function that calls it must not get another. */

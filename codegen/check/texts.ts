@@ -32,9 +32,15 @@ export function checkTexts({ name, data, document }: Entry<FormatData>, schemas:
 type Members = Record<string, Schema>
 
 function leadsToText(path: string, id: string, schemas: SchemaSet): boolean {
+  const found = endsOf(path, id, schemas)
+  return found === 'open' || found.some(({ schema }) => [(schema as { type?: string | string[] }).type].flat().includes('string'))
+}
+
+/** The schemas at the end of a path; `open` if the path leads through an object that may have any member. */
+export function endsOf(path: string, id: string, schemas: SchemaSet): readonly Subschema[] | 'open' {
   let subschemas = alternatives([{ schema: schemas.get(id) as Schema, base: id }], schemas)
   for (const name of path.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))) {
-    if (name === '**' || subschemas.some(isOpen)) return subschemas.length > 0
+    if (name === '**' || subschemas.some(isOpen)) return subschemas.length > 0 ? 'open' : []
     const next = subschemas.flatMap(({ schema, base }): Subschema[] => {
       const { properties, additionalProperties, items } = schema as { properties?: Members; additionalProperties?: Schema; items?: Schema }
       if (name === '[]') return items === undefined ? [] : [{ schema: items, base }]
@@ -43,7 +49,7 @@ function leadsToText(path: string, id: string, schemas: SchemaSet): boolean {
     })
     subschemas = alternatives(next, schemas)
   }
-  return subschemas.some(({ schema }) => [(schema as { type?: string | string[] }).type].flat().includes('string'))
+  return subschemas
 }
 
 /** An object without declared members may hold texts anywhere, and so may one that has other members, or is of another kind. */

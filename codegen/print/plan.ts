@@ -8,10 +8,11 @@ import type { Exports, Modules } from '../compile/modules.js'
 import { endpointFunction } from '../compile/providers.js'
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
 import { topMembers } from '../jsonata/top-members.js'
-import { type EndpointData, type Entry, type Project, type ProviderData, sidesOf } from '../read/project.js'
+import { type EndpointData, type Entry, isInside, type Project, type ProviderData, sidesOf } from '../read/project.js'
 import { milliseconds } from '../read/units.js'
 import { dialectOf } from './dialect.js'
 import { Code, type Printed, print } from './literal.js'
+import { pathOf } from './members.js'
 import { functionIn, localOf, memberOfImport } from './modules.js'
 import { routeOf } from './route.js'
 
@@ -150,16 +151,20 @@ function providerOf(name: string, data: ProviderData, project: Project, modules:
 function endpointOf(
   provider: string,
   dialect: string,
-  { usage, response, event, ...endpoint }: EndpointData,
+  { usage, request, response, event, drop, ...endpoint }: EndpointData,
   { providers }: Modules,
 ): Printed<Endpoint> {
-  const given = (part: 'usage' | 'response' | 'event'): Code => functionIn(providers, endpointFunction(provider, dialect, part))
+  const given = (part: 'usage' | 'request' | 'response' | 'event'): Code => functionIn(providers, endpointFunction(provider, dialect, part))
   const members = usage === undefined ? undefined : topMembers(usage)
+  const inside = drop?.filter(isInside) ?? []
   return {
     ...endpoint,
+    drop: drop?.filter(path => !isInside(path)),
+    dropInside: inside.length === 0 ? undefined : inside.map(at => ({ at, path: pathOf(at) })),
     // An event is parsed if it holds one of the members; if the expression may read any, every event is.
     usage:
       usage === undefined ? undefined : { markers: members?.map(name => JSON.stringify(name)) ?? ['{'], read: given('usage'), members },
+    request: request === undefined ? undefined : given('request'),
     response: response === undefined ? undefined : given('response'),
     event: event === undefined ? undefined : given('event'),
   }

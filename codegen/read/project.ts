@@ -59,6 +59,9 @@ export interface Entry<Data> {
 /** An endpoint of a provider. */
 export type EndpointData = NonNullable<ProviderFile['speaks']>[string]
 
+/** Whether a path leads into a member of a request. */
+export const isInside = (path: string): boolean => /[.[]/.test(path)
+
 /** A provider's data, merged with the one that it extends. */
 export type ProviderData = ProviderFile & Required<Pick<ProviderFile, 'title' | 'credential'>> & { speaks: Record<string, EndpointData> }
 

@@ -33,6 +33,12 @@ export const RULES: readonly Rule[] = [
     'Name a built-in provider, or another file of providers/, without `.yaml`.',
   ),
   error(
+    'provider/drop',
+    "A path of `drop` leads to a member of the dialect's requests.",
+    "speaks: { chat: { path: /v1/chat/completions, drop: ['messages[].reason'] } }",
+    'Name the path of a member as in `schemas/<dialect>/request.yaml`, or remove it.',
+  ),
+  error(
     'provider/event',
     '`event` patches events of a dialect that has a stream.',
     "speaks: { embeddings: { path: /v1/embeddings, event: '$' } }",

@@ -25,3 +25,31 @@ export function setMember(body: Body, path: readonly string[], value: Json): voi
   }
   holder[path.at(-1) as string] = value
 }
+
+/** The values at a path where `[]` stands for each element of a list. */
+export function valuesAt(value: unknown, path: readonly string[]): unknown[] {
+  const next = (one: unknown, name: string): unknown[] => {
+    if (name === '[]') return Array.isArray(one) ? one : []
+    const members = membersOf(one)
+    return members && Object.hasOwn(members, name) ? [members[name]] : []
+  }
+  return path.reduce<unknown[]>((found, name) => found.flatMap(one => next(one, name)), [value])
+}
+
+/** The value without the members at such a path: a copy that shares the rest, or the value itself if it has none. */
+export function withoutMember(value: Json, [name, ...rest]: readonly string[]): Json {
+  if (name === '[]') {
+    if (!Array.isArray(value)) return value
+    const items = value.map(item => withoutMember(item as Json, rest))
+    return items.every((item, index) => item === value[index]) ? value : items
+  }
+  const members = membersOf(value)
+  if (members === undefined || name === undefined || !Object.hasOwn(members, name)) return value
+  if (rest.length === 0) return Object.fromEntries(Object.entries(members).filter(([key]) => key !== name))
+  const inner = withoutMember(members[name] as Json, rest)
+  return inner === members[name] ? value : { ...members, [name]: inner }
+}
+
+function membersOf(value: unknown): Body | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Body) : undefined
+}

@@ -1,6 +1,7 @@
 // The parts of a request that a provider cannot serve, or never sees.
 
 import { GatewayError } from '../core/errors.js'
+import { valuesAt } from '../core/members.js'
 import type { Body, Context, Json } from '../plan.js'
 import { isWithin, Unnamed } from '../wire/json/unnamed.js'
 import type { Attempt } from './attempt.js'
@@ -33,14 +34,17 @@ export function checkLost(dropped: readonly string[], choice: Choice, why = 'the
 
 /** The dropped members, with those that the provider's endpoint removes from the body, if the caller sent them. */
 export function withEndpointDrops(dropped: readonly string[], body: Body, { binding, choice }: Attempt): readonly string[] {
-  if (binding.endpoint.drop === undefined) return dropped
+  const { drop = NONE, dropInside = [] } = binding.endpoint
   const { stream, vectors } = binding.to
   // Usage and the encoding of vectors are done by the gateway: the client gets them all the same.
   const isOurs = (name: string): boolean => {
     const [asked, ...inner] = stream?.ask?.path ?? []
     return name === vectors?.form.path[0] || (name === asked && Object.keys(Object(body[name])).every(key => key === inner[0]))
   }
-  const more = binding.endpoint.drop.filter(name => isSaid(body[name]) && !isOurs(name) && !dropped.includes(name))
+  const more = [
+    ...drop.filter(name => isSaid(body[name]) && !isOurs(name)),
+    ...dropInside.filter(({ path }) => valuesAt(body, path).some(value => isSaid(value as Json))).map(({ at }) => at),
+  ].filter(name => !dropped.includes(name))
   if (more.length === 0) return dropped
   checkLost(more, choice)
   return [...dropped, ...more]

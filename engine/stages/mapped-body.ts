@@ -7,6 +7,7 @@ import { names } from '../snapshot/parameters.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { isWithin } from '../wire/json/unnamed.js'
 import type { Attempt } from './attempt.js'
+import { endpointBody } from './endpoint-body.js'
 import { applyEdits, fitted } from './fit.js'
 import { checkLost, withEndpointDrops } from './lost-fields.js'
 
@@ -36,8 +37,7 @@ export function mappedBody(attempt: Attempt, ctx: Context, unnamed: readonly str
   if (body === undefined) return { text: undefined, carry, dropped, unnamed: others }
   const ask = input.stream ? binding.to.stream?.ask : undefined
   if (ask) setMember(body, ask.path, ask.value)
-  adapt(body, binding)
-  return { text: releaseDigits(JSON.stringify(body)), carry, dropped, unnamed: others }
+  return { text: releaseDigits(JSON.stringify(adapted(body, binding))), carry, dropped, unnamed: others }
 }
 
 /** Fits a mapping's body to its model. Returns the lost members, with the client's names if the mapping knows them. */
@@ -60,12 +60,14 @@ function fitMade(body: Body, { binding, input }: Attempt, ctx: Context): readonl
   return [...after, ...fits.told.filter(path => !after.includes(path))]
 }
 
-/** Drops and renames members of a mapping's body for the provider's endpoint. */
-function adapt(body: Body, binding: Binding): void {
-  for (const name of binding.endpoint.drop ?? []) delete body[name]
-  for (const [name, other] of Object.entries(binding.endpoint.rename ?? {})) {
+/** A mapping's body as the provider's endpoint takes it. */
+function adapted(made: Body, { endpoint }: Binding): Body {
+  const body = endpointBody(endpoint, made, () => made) ?? made
+  for (const name of endpoint.drop ?? []) delete body[name]
+  for (const [name, other] of Object.entries(endpoint.rename ?? {})) {
     if (body[name] === undefined) continue
     body[other] = body[name]
     delete body[name]
   }
+  return body
 }

@@ -12,6 +12,7 @@ import { releaseDigits } from '../wire/json/digits.js'
 import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
 import type { Attempt } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
+import { endpointBody } from './endpoint-body.js'
 import { fitted } from './fit.js'
 import { checkLost, withEndpointDrops } from './lost-fields.js'
 import { mappedBody } from './mapped-body.js'
@@ -160,6 +161,14 @@ function editedBytes({ binding, choice, input, route }: Attempt, ctx: Context): 
     bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
     members = undefined
   }
+  if (endpoint.request) input.normalise?.()
+  const own = endpointBody(endpoint, cleaned === undefined ? input.outline : body, () => (cleaned === undefined ? input.body : body))
+  const isRebuilt = cleaned !== undefined || own !== undefined
+  if (own !== undefined) {
+    body = own
+    bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
+    members = undefined
+  }
   let edits: Map<string, Edit> | undefined
   const edit = (name: string, change: Edit): void => {
     edits ??= new Map()
@@ -183,14 +192,14 @@ function editedBytes({ binding, choice, input, route }: Attempt, ctx: Context): 
       edit(first, { value: JSON.stringify(holder[first]) })
     }
   }
-  const fits = binding.fit && fitted(binding.fit, body, () => (cleaned === undefined ? input.body : body), ctx.traits)
+  const fits = binding.fit && fitted(binding.fit, body, () => (isRebuilt ? body : input.body), ctx.traits)
   if (fits) {
     checkLost(fits.told, choice, fits.why)
     for (const [name, change] of fits.edits)
       edit(name, change.value === undefined ? change : { ...change, value: releaseDigits(change.value) })
   }
   let told = fits?.told ?? NONE
-  let drops = false
+  let drops = endpoint.dropInside !== undefined
   for (const name of endpoint.drop ?? []) {
     if (body[name] === undefined) continue
     edit(name, { drop: true })

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseEvents } from '../../engine/wire/sse.js'
-import { startGateway, type TestGateway } from '../harness.js'
+import { KEY, startGateway, type TestGateway } from '../harness.js'
 import { startUpstream, type Upstream } from './upstream.js'
 
 const OWN = {
@@ -26,6 +26,14 @@ speaks:
   lined:
     path: /lined
     event: 'type = "heartbeat" ? [] : $exists(parts) ? parts.{ "id": "c", "choices": [{ "index": 0, "text": $, "finish_reason": null }] }'
+`,
+  'providers/demanding.yaml': `title: Demanding
+credential: { header: x-key }
+speaks:
+  chat:
+    path: /quirky
+    drop: ['messages[].reasoning_content', 'messages[].content[].cache_control']
+    request: 'messages[0].content = "Fail" ? { "id": $number("x") } : messages[-1].content = "Own" ? $merge([$, { "mine": $count(messages) }])'
 `,
   'providers/metered.yaml': `title: Metered
 credential: { header: x-key }
@@ -59,11 +67,14 @@ const LINES = ['{"type":"heartbeat"}', '{"parts":["Grü","ße"]}', '{"id":"c","c
 
 let upstream: Upstream
 let gateway: TestGateway
+/** The body of the last request. */
+let sent = ''
 /** What the upstream answers with, and as what. */
 let answered = { type: 'application/json', body: '' }
 
 beforeAll(async () => {
   upstream = await startUpstream((socket, request) => {
+    sent = request.body
     const isStream = /"stream": ?true/.test(request.body)
     const lines = { type: 'application/x-ndjson', body: LINES.join('\n') }
     const { type, body } = request.line.includes('/lined')
@@ -77,7 +88,7 @@ beforeAll(async () => {
     const seam = bytes.indexOf(0xbc)
     socket.write(bytes.subarray(0, seam), () => setImmediate(() => socket.write(bytes.subarray(seam))))
   })
-  const names = ['quirky', 'metered', 'wrong', 'lined']
+  const names = ['quirky', 'demanding', 'metered', 'wrong', 'lined']
   gateway = await startGateway(
     {
       upstreams: Object.fromEntries(names.map(provider => [provider, { provider, base: upstream.url, secret: 's' }])),
@@ -128,6 +139,68 @@ describe('an answer that differs from its dialect', () => {
     const answer = await ask('/v1/chat/completions', { model: 'wrong' })
     expect(answer.status).toBe(502)
     expect(await answer.json()).toMatchObject({ error: { message: 'The upstream sent an invalid answer.' } })
+  })
+})
+
+describe('a request that a provider refuses as its dialect has it', () => {
+  beforeAll(() => {
+    answered = { type: 'application/json', body: JSON.stringify(whole.result) }
+  })
+  const long = 'a long text '.repeat(20_000)
+  const own = { role: 'user', content: 'Own' }
+  const said = { role: 'assistant', content: 'Ho', reasoning_content: 'Why' }
+
+  test('is patched between a client and a provider of the same dialect, whatever its length', async () => {
+    for (const content of ['Hi', long]) {
+      const messages = [{ role: 'user', content }, own]
+      expect((await ask('/v1/chat/completions', { model: 'demanding', seed: 1, messages })).status).toBe(200)
+      expect(JSON.parse(sent)).toEqual({ model: 'demanding', seed: 1, messages, mine: 2 })
+    }
+  })
+
+  test('passes byte for byte if it needs no change', async () => {
+    for (const content of ['Hi \\u0041', long]) {
+      const text = `{"messages": [{ "role":"user","content":"${content}"}],  "model":"demanding"}`
+      await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` },
+        body: text,
+      })
+      expect(sent).toBe(text)
+    }
+  })
+
+  test('loses the members inside of others that the provider refuses, and those are told', async () => {
+    for (const content of ['Hi', long]) {
+      const marked = [{ type: 'text', text: content, cache_control: { type: 'ephemeral' } }]
+      const answer = await ask('/v1/chat/completions', {
+        model: 'demanding',
+        messages: [said, { role: 'user', content: marked }, { ...said, reasoning_content: null }],
+      })
+      expect(answer.headers.get('x-sluice-dropped')).toBe('messages[].reasoning_content, messages[].content[].cache_control')
+      const ho = { role: 'assistant', content: 'Ho' }
+      expect(JSON.parse(sent)).toEqual({
+        model: 'demanding',
+        messages: [ho, { role: 'user', content: [{ type: 'text', text: content }] }, ho],
+      })
+    }
+  })
+
+  test('names nothing as dropped that says nothing', async () => {
+    const messages = [{ ...said, reasoning_content: null }]
+    const answer = await ask('/v1/chat/completions', { model: 'demanding', messages })
+    expect(answer.headers.get('x-sluice-dropped')).toBeNull()
+    expect(JSON.parse(sent).messages).toEqual([{ role: 'assistant', content: 'Ho' }])
+  })
+
+  test('is patched after a mapping made it', async () => {
+    expect((await ask('/v1/messages', { model: 'demanding', max_tokens: 9, messages: [own] })).status).toBe(200)
+    expect(JSON.parse(sent)).toEqual({ model: 'demanding', max_completion_tokens: 9, messages: [own], mine: 1 })
+  })
+
+  test('is an error of the gateway if the patch fails', async () => {
+    const answer = await ask('/v1/chat/completions', { model: 'demanding', messages: [{ role: 'user', content: 'Fail' }] })
+    expect(answer.status).toBe(500)
   })
 })
 
