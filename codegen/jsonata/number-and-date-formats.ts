@@ -6,7 +6,7 @@
 import jsonata from 'jsonata'
 import { millis } from '../../engine/jsonata/nondeterministic.js'
 import { ExpressionError } from '../../engine/jsonata/sequence.js'
-import { type FunctionValue, functionValue } from '../../engine/jsonata/signature.js'
+import { type BuiltinValue, functionValue } from '../../engine/jsonata/signature.js'
 
 type Implementation = (...args: unknown[]) => unknown
 
@@ -44,7 +44,7 @@ export function now(picture?: unknown, timezone?: unknown): unknown {
   return fromMillis(millis(), picture, timezone)
 }
 
-const values: Record<string, FunctionValue> = {
+const values: Record<string, BuiltinValue> = {
   formatNumber: functionValue('formatNumber', formatNumber),
   formatInteger: functionValue('formatInteger', formatInteger),
   parseInteger: functionValue('parseInteger', parseInteger),
@@ -54,7 +54,7 @@ const values: Record<string, FunctionValue> = {
 }
 
 /** One of these as a function value, as builtinValue() returns the others. */
-export function pictureValue(name: string): FunctionValue {
+export function pictureValue(name: string): BuiltinValue {
   const value = values[name]
   if (value === undefined) throw new Error(`$${name} takes no picture`)
   return value

@@ -1,6 +1,7 @@
 // JSONata's built-ins over arrays. An argument is never changed. As in the reference, some return their argument itself.
 
-import { createSequence, deepEqual, ExpressionError, isSequence, type Sequence } from './sequence.js'
+import { areNumbers, createSequence, deepEqual, ExpressionError, isSequence, type Sequence } from './sequence.js'
+import { mergeSort } from './sort.js'
 
 type Items = readonly unknown[]
 
@@ -58,37 +59,11 @@ export function distinct(items: unknown): unknown {
   return result
 }
 
-/**
- * A stable sort. The comparator decides whether the first item belongs after the second; any truthy result counts. It is
- * called in the reference's order, which is visible when it throws.
- */
+/** A stable sort. The comparator decides whether the first item belongs after the second. */
 export function sort(items: Items | undefined, comparator?: (left: unknown, right: unknown) => unknown): Items | undefined {
   if (items === undefined || items.length <= 1) return items
   if (comparator !== undefined) return mergeSort(items, comparator)
-  if (areNumbers(items)) return Array.from(items as readonly number[]).sort((left, right) => left - right)
+  if (areNumbers(items)) return Array.from(items).sort((left, right) => left - right)
   if (items.every(item => typeof item === 'string')) return Array.from(items).sort()
   throw new ExpressionError('D3070', { index: 1 })
-}
-
-function areNumbers(items: Items): boolean {
-  let result = true
-  for (const item of items) {
-    if (item === Infinity || item === -Infinity) throw new ExpressionError('D1001', { value: item })
-    if (typeof item !== 'number' || Number.isNaN(item)) result = false
-  }
-  return result
-}
-
-function mergeSort(items: Items, isAfter: (left: unknown, right: unknown) => unknown): Items {
-  if (items.length <= 1) return items
-  const middle = items.length >> 1
-  const left = mergeSort(items.slice(0, middle), isAfter)
-  const right = mergeSort(items.slice(middle), isAfter)
-  const result: unknown[] = []
-  let l = 0
-  let r = 0
-  while (l < left.length && r < right.length) result.push(isAfter(left[l], right[r]) ? right[r++] : left[l++])
-  while (l < left.length) result.push(left[l++])
-  while (r < right.length) result.push(right[r++])
-  return result
 }

@@ -2,22 +2,10 @@
 
 import { setKey } from './objects.js'
 import { collapse } from './paths.js'
-import { ExpressionError } from './sequence.js'
+import { ExpressionError, type FunctionValue } from './sequence.js'
 import { clone } from './values.js'
 
 type Fields = Record<string, unknown>
-
-/** A function value. See signature.ts for those with checked arguments. */
-export interface FunctionValue {
-  (...args: unknown[]): unknown
-  arity?: number
-  /** Calls it with the context value for a missing argument. */
-  withContext?: (context: unknown, args: unknown[]) => unknown
-  /** The same without checks of the arguments; partial application binds to it. */
-  implementation?: (...args: unknown[]) => unknown
-  /** The body, which may return a tail call instead of a value. */
-  body?: (...args: unknown[]) => unknown
-}
 
 /** A call that the caller runs, so that recursion through it needs no stack. */
 export class TailCall {

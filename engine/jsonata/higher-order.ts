@@ -1,27 +1,21 @@
 // JSONata's built-ins that call a function for each member. A function is given as many arguments as it declares.
 
 import { setKey } from './objects.js'
-import { createSequence, ExpressionError, type Sequence, truthy } from './sequence.js'
-
-/** A function value. `arity` is the number of its declared arguments, if it differs from `length`. */
-export interface Callable {
-  (...args: unknown[]): unknown
-  arity?: number
-}
+import { createSequence, ExpressionError, type FunctionValue, type Sequence, truthy } from './sequence.js'
 
 type Items = readonly unknown[]
 type Fields = Record<string, unknown>
 
-function arityOf(callable: Callable): number {
+function arityOf(callable: FunctionValue): number {
   return callable.arity ?? callable.length
 }
 
-function call(callable: Callable, arity: number, value: unknown, place: unknown, whole: unknown): unknown {
+function call(callable: FunctionValue, arity: number, value: unknown, place: unknown, whole: unknown): unknown {
   if (arity < 2) return callable(value)
   return arity === 2 ? callable(value, place) : callable(value, place, whole)
 }
 
-export function map(items: Items | undefined, callable: Callable): Sequence | undefined {
+export function map(items: Items | undefined, callable: FunctionValue): Sequence | undefined {
   if (items === undefined) return undefined
   const arity = arityOf(callable)
   const result = createSequence()
@@ -32,7 +26,7 @@ export function map(items: Items | undefined, callable: Callable): Sequence | un
   return result
 }
 
-export function filter(items: Items | undefined, callable: Callable): Sequence | undefined {
+export function filter(items: Items | undefined, callable: FunctionValue): Sequence | undefined {
   if (items === undefined) return undefined
   const arity = arityOf(callable)
   const result = createSequence()
@@ -44,7 +38,7 @@ export function filter(items: Items | undefined, callable: Callable): Sequence |
 }
 
 /** The only member for which the function is true; none or several is an error. */
-export function single(items: Items | undefined, callable?: Callable): unknown {
+export function single(items: Items | undefined, callable?: FunctionValue): unknown {
   if (items === undefined) return undefined
   const arity = callable === undefined ? 0 : arityOf(callable)
   let isFound = false
@@ -61,7 +55,7 @@ export function single(items: Items | undefined, callable?: Callable): unknown {
 }
 
 /** Folds from the left. Without a start value the first member is the start. */
-export function reduce(items: Items | undefined, callable: Callable, start?: unknown): unknown {
+export function reduce(items: Items | undefined, callable: FunctionValue, start?: unknown): unknown {
   if (items === undefined) return undefined
   const arity = arityOf(callable)
   if (arity < 2) throw new ExpressionError('D3050', { index: 1 })
@@ -76,7 +70,7 @@ export function reduce(items: Items | undefined, callable: Callable, start?: unk
   return result
 }
 
-export function each(object: Fields | undefined, callable: Callable): Sequence {
+export function each(object: Fields | undefined, callable: FunctionValue): Sequence {
   const result = createSequence()
   if (typeof object !== 'object' || object === null) return result
   const arity = arityOf(callable)
@@ -88,7 +82,7 @@ export function each(object: Fields | undefined, callable: Callable): Sequence {
 }
 
 /** The part of an object for which the function is true; undefined if that is empty. */
-export function sift(object: Fields | undefined, callable: Callable): Fields | undefined {
+export function sift(object: Fields | undefined, callable: FunctionValue): Fields | undefined {
   if (typeof object !== 'object' || object === null) return undefined
   let result: Fields | undefined
   for (const key of Object.keys(object)) {

@@ -27,13 +27,13 @@ export function keys(value: unknown): Sequence {
   return result
 }
 
-/** The value at a key; from an array, those of all its members in one sequence. */
+/** The value at a key; from an array, those of all its members in one sequence, not yet collapsed. */
 export function lookup(value: unknown, key: string): unknown {
   if (!Array.isArray(value)) return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
   const result = createSequence()
-  for (const item of value as unknown[]) {
-    const found = lookup(item, key)
-    if (Array.isArray(found)) for (const member of found as unknown[]) result.push(member)
+  for (let index = 0; index < value.length; index++) {
+    const found = lookup(value[index], key)
+    if (Array.isArray(found)) for (let place = 0; place < found.length; place++) result.push(found[place])
     else if (found !== undefined) result.push(found)
   }
   return result

@@ -2,8 +2,9 @@
 // plain names is a chain of property reads and calls these functions only for an array.
 
 import { append } from './arrays.js'
-import { setKey } from './objects.js'
-import { createSequence, ExpressionError, isSequence, type Sequence, truthy } from './sequence.js'
+import { lookup, setKey } from './objects.js'
+import { areNumbers, createSequence, ExpressionError, isSequence, type Sequence, truthy } from './sequence.js'
+import { mergeSort } from './sort.js'
 
 type Fields = Record<string, unknown>
 /** A tuple carries the variables bound along a path; its own value is the member "@". */
@@ -38,15 +39,6 @@ export function pushAll(target: unknown[], value: unknown): void {
   if (value === undefined) return
   if (Array.isArray(value)) for (let index = 0; index < value.length; index++) target.push(value[index])
   else target.push(value)
-}
-
-/** The member of an object, or of every object in an array; not yet collapsed. */
-export function lookup(input: unknown, name: string): unknown {
-  if (typeof input !== 'object' || input === null) return undefined
-  if (!Array.isArray(input)) return Object.hasOwn(input, name) ? (input as Fields)[name] : undefined
-  const result = createSequence()
-  for (let index = 0; index < input.length; index++) pushAll(result, lookup(input[index], name))
-  return result
 }
 
 /** Combines the results of a step: one level flatter, except for a last step's only array. */
@@ -117,15 +109,6 @@ export function at(input: unknown, position: number): unknown {
   const result = item === undefined ? createSequence() : createSequence(item)
   if (isTuples) result.tupleStream = true
   return result
-}
-
-function areNumbers(values: unknown[]): values is number[] {
-  for (let index = 0; index < values.length; index++) {
-    const value = values[index]
-    if (typeof value !== 'number' || Number.isNaN(value)) return false
-    if (!Number.isFinite(value)) throw new ExpressionError('D1001', { value })
-  }
-  return true
 }
 
 /** A predicate: keeps the items for which it is true, or whose index it equals. Not yet collapsed. */
@@ -312,14 +295,13 @@ export function orderBy(input: unknown, terms: readonly Term[]): unknown {
   if (list.length <= 1) return input
   const isTuples = (input as Sequence).tupleStream === true
   const key = (term: Term, item: unknown): unknown => (isTuples ? term[0]((item as Tuple)['@'], item as Tuple) : term[0](item, NO_TUPLE))
-  const compare = (left: unknown, right: unknown): number => {
+  return mergeSort(list, (left, right) => {
     for (const term of terms) {
       const order = compareKeys(key(term, left), key(term, right), term[1])
-      if (order !== 0) return order
+      if (order !== 0) return order > 0
     }
-    return 0
-  }
-  return mergeSort(list, compare)
+    return false
+  })
 }
 
 function compareKeys(left: unknown, right: unknown, descending: boolean): number {
@@ -332,24 +314,6 @@ function compareKeys(left: unknown, right: unknown, descending: boolean): number
   if (left === right) return 0
   const order = left < right ? -1 : 1
   return descending ? -order : order
-}
-
-/** The pairs that a sort compares, and so the first error that it meets, are part of its behaviour. */
-function mergeSort(list: unknown[], compare: (left: unknown, right: unknown) => number): unknown[] {
-  if (list.length <= 1) return list
-  const middle = Math.floor(list.length / 2)
-  const left = mergeSort(list.slice(0, middle), compare)
-  const right = mergeSort(list.slice(middle), compare)
-  const merged: unknown[] = []
-  let fromLeft = 0
-  let fromRight = 0
-  while (fromLeft < left.length && fromRight < right.length) {
-    if (compare(left[fromLeft], right[fromRight]) > 0) merged.push(right[fromRight++])
-    else merged.push(left[fromLeft++])
-  }
-  while (fromLeft < left.length) merged.push(left[fromLeft++])
-  while (fromRight < right.length) merged.push(right[fromRight++])
-  return merged
 }
 
 /** A stage after a step that carries variables: a predicate, or the variable that receives the index. */
@@ -471,7 +435,7 @@ export function areObjects(value: unknown): boolean {
 
 /** The same as a new sequence. */
 export function sequenceFrom(value: unknown): Sequence {
-  return createSequence(...listOf(value))
+  return sequenceOf([...listOf(value)])
 }
 
 /** Marks a list that compiled code made as a sequence. */

@@ -1,8 +1,5 @@
 // The run-time values of JSONata. This file must not depend on expressions.
 
-/** Any JSON value or function; `undefined` is JSONata's "nothing". */
-export type Value = unknown
-
 /** An array made by JSONata itself: a single member stands for itself. */
 export type Sequence = unknown[] & { sequence?: true; keepSingleton?: true; cons?: true; tupleStream?: true; outerWrapper?: true }
 
@@ -14,6 +11,19 @@ export function createSequence(...items: unknown[]): Sequence {
 
 export function isSequence(value: unknown): value is Sequence {
   return Array.isArray(value) && (value as Sequence).sequence === true
+}
+
+/** A function value. See signature.ts for those with checked arguments. */
+export interface FunctionValue {
+  (...args: unknown[]): unknown
+  /** The number of its declared arguments, if it differs from `length`. */
+  arity?: number
+  /** Calls it with the context value for a missing argument. */
+  withContext?: (context: unknown, args: unknown[]) => unknown
+  /** The same without checks of the arguments; partial application binds to it. */
+  implementation?: (...args: unknown[]) => unknown
+  /** The body, which may return a tail call instead of a value. */
+  body?: (...args: unknown[]) => unknown
 }
 
 export function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
@@ -52,6 +62,17 @@ function isTrue(value: unknown): boolean {
     default:
       return false
   }
+}
+
+/** Whether all are numbers. An infinite one fails, wherever it is. */
+export function areNumbers(items: readonly unknown[]): items is readonly number[] {
+  let result = true
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    if (item === Infinity || item === -Infinity) throw new ExpressionError('D1001', { value: item })
+    if (typeof item !== 'number' || Number.isNaN(item)) result = false
+  }
+  return result
 }
 
 export function deepEqual(left: unknown, right: unknown): boolean {

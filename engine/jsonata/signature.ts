@@ -5,7 +5,7 @@
 
 import * as functions from './functions.js'
 import * as nondeterministic from './nondeterministic.js'
-import { ExpressionError } from './sequence.js'
+import { ExpressionError, type FunctionValue } from './sequence.js'
 
 /** Checks arguments and completes them; may change the array it is given, and returns it or another. */
 export type Validator = (args: unknown[], context: unknown) => unknown[]
@@ -194,14 +194,7 @@ function misfit(patterns: string[], args: unknown[], letters: string): Expressio
 }
 
 /** A built-in as a value: checks its arguments, then calls the implementation. */
-export interface FunctionValue {
-  (...args: unknown[]): unknown
-  arity: number
-  /** Called by name rather than by a higher-order function, it may use the context. */
-  withContext: (context: unknown, args: unknown[]) => unknown
-  /** The target of partial application, without checks. */
-  implementation: (...args: unknown[]) => unknown
-}
+export type BuiltinValue = FunctionValue & Required<Omit<FunctionValue, 'body'>>
 
 type Implementation = (...args: never[]) => unknown
 
@@ -291,22 +284,22 @@ export const builtins: Readonly<Record<string, Builtin>> = {
 }
 
 /** A built-in as a function value. `fn` is the implementation, because it may be in a module that the engine cannot load. */
-export function functionValue(name: string, fn: Implementation): FunctionValue {
+export function functionValue(name: string, fn: Implementation): BuiltinValue {
   const { signature: definition, arity } = builtins[name] as Builtin
   const validate = signature(definition)
   const call = fn as (...args: unknown[]) => unknown
-  const value = (...args: unknown[]): unknown => call(...validate(args, null))
-  value.arity = arity
-  value.withContext = (context: unknown, args: unknown[]): unknown => call(...validate(args, context))
-  // A function without declared arguments still has one place in partial application.
-  value.implementation = arity > 0 ? call : (only: unknown): unknown => call(only)
-  return value
+  return Object.assign((...args: unknown[]): unknown => call(...validate(args, null)), {
+    arity,
+    withContext: (context: unknown, args: unknown[]): unknown => call(...validate(args, context)),
+    // A function without declared arguments still has one place in partial application.
+    implementation: arity > 0 ? call : (only: unknown): unknown => call(only),
+  })
 }
 
-const values = new Map<string, FunctionValue>()
+const values = new Map<string, BuiltinValue>()
 
 /** The single function value of a built-in, so that `$sum = $sum` is true. */
-export function builtinValue(name: string): FunctionValue {
+export function builtinValue(name: string): BuiltinValue {
   let value = values.get(name)
   if (value === undefined) {
     const fn = builtins[name]?.fn

@@ -2,7 +2,7 @@
 // with and without the knowledge of a schema.
 
 import { describe, expect, test } from 'vitest'
-import { explain } from '../../codegen/jsonata/load.js'
+import { explain, load } from '../../codegen/jsonata/load.js'
 import { describeReport, differenceOf } from './fuzz.js'
 import { shapeOfAll } from './shapes.js'
 
@@ -73,6 +73,34 @@ describe.each(cases)('%s', (expression, input) => {
   ])('%s', (_what, shape) => {
     const difference = differenceOf(expression, input, {}, shape)
     expect(difference, difference && describeReport({ runs: 1, seed: 0, path: undefined, difference })).toBe(undefined)
+  })
+})
+
+// A call with one argument for each item of a list overflows the stack, and a caller decides how long a list is.
+describe('a list of 200,000 items is not too long for', () => {
+  const size = 200_000
+  const input = { list: Array.from({ length: size }, (_item, place) => ({ n: size - place })) }
+
+  test.each([
+    ['list^(n)[0].n', 1],
+    ['list^(>n)[0].n', size],
+    ['$count([$map([list^(n)], function($one) { $one.n })])', size],
+    ['$count(list^(n)#$place)', size],
+    ['$sort(list.n)[0]', 1],
+    ['$sort(list, function($a, $b) { $a.n > $b.n })[0].n', 1],
+    ['$count($append(list, list))', 2 * size],
+    ['$count([list, list.n])', 2 * size],
+    ['$count($zip(list, list))', size],
+    ['$count($distinct(list.n))', size],
+    ['$count(list[n > 0])', size],
+    ['$count(list.*)', size],
+    ['$count(**.n)', size],
+    ['$count($spread(list))', size],
+    ['$merge(list).n', 1],
+    ['$max(list.n) - $min(list.n)', size - 1],
+    ['$length($join(list.("a")))', size],
+  ])('%s', (expression, expected) => {
+    for (const shape of [undefined, shapeOfAll([{ list: [{ n: 1 }] }])]) expect(load(expression, shape)(input)).toBe(expected)
   })
 })
 

@@ -7,7 +7,7 @@ import { oracle } from '../../cli/cases/oracle.js'
 import { pictureValue } from '../../codegen/jsonata/number-and-date-formats.js'
 import { type Matcher, match, regex, replace } from '../../engine/jsonata/functions.js'
 import { createSequence, isSequence, type Sequence } from '../../engine/jsonata/sequence.js'
-import { builtins, builtinValue, type FunctionValue, signature } from '../../engine/jsonata/signature.js'
+import { type BuiltinValue, builtins, builtinValue, signature } from '../../engine/jsonata/signature.js'
 import { attempt, codeOf, type Outcome, show, showOutcome } from './show.js'
 
 type Patterns = Record<string, { ours: Matcher; theirs: unknown }>
@@ -149,7 +149,7 @@ function wrapped(context: unknown): unknown {
   return result
 }
 
-function builtinOf(name: string): FunctionValue {
+function builtinOf(name: string): BuiltinValue {
   return builtins[name]?.module === 'pictures' ? pictureValue(name) : builtinValue(name)
 }
 

@@ -18,7 +18,7 @@ export function compileRegex(node: RegexNode, env: Env): Operand {
 }
 
 export function compileName(node: NameNode, env: Env): Operand {
-  return value(js`${rt(env, PATHS, 'lookup')}(${env.ctx.code}, ${json(node.value)})`, ANY, { raw: true })
+  return value(js`${rt(env, FUNCTIONS, 'lookup')}(${env.ctx.code}, ${json(node.value)})`, ANY, { raw: true })
 }
 
 /** `*`: the members of the context. */

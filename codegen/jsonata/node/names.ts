@@ -5,7 +5,7 @@ import { type Env, emit, rt, value } from '../context.js'
 import { withFacts } from '../facts.js'
 import { access, isIdentifier, type Js, joined, js, json, optionalAccess } from '../js.js'
 import { noteLoop } from '../loops.js'
-import { PATHS } from '../runtime.js'
+import { FUNCTIONS, PATHS } from '../runtime.js'
 import {
   ANY,
   ARR,
@@ -181,7 +181,7 @@ export function read(operand: Operand, name: string, env: Env): Operand {
   // A declared member of an object that certainly exists has the type of its schema; other members may be missing.
   const mayMiss = (bits & ~OBJ) !== 0 || !isDeclared
   const result: Partial<Operand> = { clean, ...(isDeclared && { shape }) }
-  if (isUnsafe) return value(js`${rt(env, PATHS, 'lookup')}(${operand.code}, ${json(name)})`, found | UNDEF, result)
+  if (isUnsafe) return value(js`${rt(env, FUNCTIONS, 'lookup')}(${operand.code}, ${json(name)})`, found | UNDEF, result)
   const mayFail = (bits & (UNDEF | NULL)) !== 0
   const code = js`${operand.code}${mayFail ? optionalAccess(name) : access(name)}`
   const isNamed = isIdentifier(name)

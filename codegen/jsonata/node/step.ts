@@ -4,7 +4,7 @@ import type { Node, SortNode } from '../ast.js'
 import { branch, compile, type Env, emit, named, rt, value } from '../context.js'
 import { type Js, joined, js, json } from '../js.js'
 import { noteLoop } from '../loops.js'
-import { PATHS } from '../runtime.js'
+import { FUNCTIONS, PATHS } from '../runtime.js'
 import { ANY, ARR, FUN, listShape, type Operand, UNDEF } from '../types.js'
 import { Lines } from '../unit.js'
 import { gather } from './gather.js'
@@ -68,7 +68,7 @@ function stepValue(step: Node, env: Env): Operand {
   checkKnown(ctx.shape, name, step, env)
   if ((ctx.bits & ARR) === 0) return read(ctx, name, env)
   const found = read({ ...ctx, bits: ctx.bits & ~ARR }, name, env)
-  const walked = js`${rt(env, PATHS, 'collapse')}(${rt(env, PATHS, 'lookup')}(${ctx.code}, ${json(name)}))`
+  const walked = js`${rt(env, PATHS, 'collapse')}(${rt(env, FUNCTIONS, 'lookup')}(${ctx.code}, ${json(name)}))`
   return value(js`(isArray(${ctx.code}) ? ${walked} : ${found.code})`, ctx.clean ? ANY & ~FUN : ANY, { clean: ctx.clean === true })
 }
 
