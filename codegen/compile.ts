@@ -5,6 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { checkProject, checkSchemas } from './check/references.js'
 import { dropRest } from './check/rest.js'
+import { checkTerms } from './check/terms.js'
 import type { Placement } from './compile/output.js'
 import { compileProject } from './compile/project.js'
 import { type Printed, printProject } from './print/project.js'
@@ -19,6 +20,7 @@ export function compile(roots: readonly string[], placement: Placement, base?: P
   const isSound = checkSchemas(read)
   const project = isSound ? dropRest(read) : read
   checkProject(project, isSound)
+  checkTerms(project)
   const compiled = compileProject(project, placement)
   return printProject(compiled)
 }

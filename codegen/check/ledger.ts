@@ -137,7 +137,7 @@ export function checkRows(mapping: Entry<MappingData>, fields: readonly FieldNod
 }
 
 /** The paths beside an unknown one; undefined if the path leads to a field, or into an open one. */
-function unknownIn(path: string, fields: readonly FieldNode[]): string[] | undefined {
+export function unknownIn(path: string, fields: readonly FieldNode[]): string[] | undefined {
   let nodes = fields
   for (const part of path.split('.')) {
     if (nodes.length === 0) return undefined

@@ -30,7 +30,7 @@ export interface Making {
 /** Reports members that the schema does not have, values of another kind, words that it does not know, and missing members. */
 export function checkMade(making: Making): void {
   const { data, request, response, event, completed } = making
-  const walker = new Walker(making)
+  const walker = new Walker(making.library, making.findings, OF_SCHEMA)
   const check = (
     pointer: Pointer,
     text: string | undefined,
@@ -100,7 +100,19 @@ const SAME: ReadonlySet<string> = new Set(['filter', 'distinct', 'reverse', 'sor
 /** Local functions that call each other are followed so deep. */
 const DEEP = 40
 
-class Walker {
+/** How findings are put: the rule for a member that is not known, and what may be done beside a correction. */
+interface Wording {
+  member: string
+  add: string
+  correct: string
+}
+
+const OF_SCHEMA: Wording = { member: 'mapping/member', add: ', or add it to the schema', correct: ', or correct the schema' }
+
+/** The schema is the one of the terms between halves, which is the same for all. */
+export const OF_TERMS: Wording = { member: 'mapping/term', add: '', correct: '' }
+
+export class Walker {
   private readonly targets = new Targets()
   private readonly functions: Functions
   private readonly calls = new Map<LambdaNode, Map<string, Call>>()
@@ -108,8 +120,12 @@ class Walker {
   private given: ReadonlySet<string> = NONE
   private depth = 0
 
-  constructor(private readonly making: Making) {
-    this.functions = new Functions(making.library)
+  constructor(
+    library: Library,
+    private readonly findings: Finding[],
+    private readonly wording: Wording,
+  ) {
+    this.functions = new Functions(library)
   }
 
   /** A scope with some more names. */
@@ -127,6 +143,13 @@ class Walker {
     const node = treeOf(source.text)
     this.given = given
     if (node) this.walk(node, this.targets.target('', [shape], isItem), { scope, source })
+  }
+
+  /** Checks a value that is called by a name, or what a function gives that is written so. */
+  term(source: Source, name: string, shape: Shape): void {
+    const node = treeOf(source.text)
+    const made = node?.type === 'lambda' && !node.thunk ? node.body : node
+    if (made) this.walk(made, this.targets.target(name, [shape]), { scope: new Map(), source })
   }
 
   private walk(node: Node, whole: Target | undefined, here: Here): void {
@@ -289,9 +312,9 @@ class Walker {
         this.find(
           key,
           here,
-          'mapping/member',
+          this.wording.member,
           `${nameOf(target)} has no member "${key.value}"`,
-          `${useOneOf(object.names(), key.value)}, or add it to the schema`,
+          `${useOneOf(object.names(), key.value)}${this.wording.add}`,
         )
       else if (member !== 'open') this.walk(value, member, here)
     }
@@ -311,7 +334,7 @@ class Walker {
         here,
         'mapping/missing',
         `${nameOf(target)} has no ${missing.join(', ')}, which the schema requires`,
-        'add it, or correct the schema',
+        `add it${this.wording.correct}`,
       )
   }
 
@@ -320,7 +343,7 @@ class Walker {
     const texts = target.shapes.filter(({ bits }) => bits & STR)
     if (texts.some(({ values }) => values === undefined || values.includes(value))) return
     const words = new Set(texts.flatMap(({ values }) => values ?? []))
-    this.find(node, here, 'mapping/value', `${nameOf(target)} cannot be "${value}"`, `${useOneOf(words, value)}, or add it to the schema`)
+    this.find(node, here, 'mapping/value', `${nameOf(target)} cannot be "${value}"`, `${useOneOf(words, value)}${this.wording.add}`)
   }
 
   /** Whether a value of these kinds is accepted at all. */
@@ -334,7 +357,7 @@ class Walker {
       here,
       'mapping/type',
       `${nameOf(target)} cannot be ${what}`,
-      `give ${kinds.join(' or ') || 'nothing'}, or correct the schema`,
+      `give ${kinds.join(' or ') || 'nothing'}${this.wording.correct}`,
     )
     return false
   }
@@ -344,7 +367,7 @@ class Walker {
     const key = `${position.file}:${position.line}:${position.column} ${rule} ${detail}`
     if (this.reported.has(key)) return
     this.reported.add(key)
-    this.making.findings.push({ ...position, rule, detail, remedy })
+    this.findings.push({ ...position, rule, detail, remedy })
   }
 }
 

@@ -85,6 +85,8 @@ export interface Project {
   keyLocationsFile: YamlDocument | undefined
   /** Functions that every expression may call. */
   library: Library
+  /** The terms between the halves of dialects: schemas/conversation.yaml. */
+  conversation: Schema | undefined
   /** The parts of mappings, by name: `<part>` of mappings/library, and `<dialect>/<half>/<part>` of schemas. */
   parts: Map<string, Entry<LibraryData>>
   configSchemas: Map<string, Schema>
@@ -109,6 +111,7 @@ export function emptyProject(): Project {
     keyLocationsFile: undefined,
     library: new Map(),
     parts: new Map(),
+    conversation: undefined,
     configSchemas: new Map(),
     settled: new Set(),
     findings: [],
@@ -125,6 +128,7 @@ export function readProject(roots: readonly string[], project = emptyProject()):
   for (const [order, root] of roots.entries()) {
     readConfigSchemas(project, join(root, 'schemas', 'config'))
     readDialects(project, join(root, 'schemas'))
+    readConversation(project, join(root, 'schemas', CONVERSATION))
     readRoutes(project, join(root, 'routes'))
     readProviders(project, join(root, 'providers'))
     project.catalogue.push(...readCatalogue(project, root, before + order, display))
@@ -262,6 +266,13 @@ function readDialects(project: Project, folder: string): void {
     add(project, project.formats, { name, data, document })
   }
   for (const { name } of own) takeSchemas(project, name, [])
+}
+
+/** The terms that halves have in common; those of the lowest root are for all. */
+const CONVERSATION = 'conversation.yaml'
+
+function readConversation(project: Project, path: string): void {
+  if (project.conversation === undefined && existsSync(path)) project.conversation = only(project, path)?.value as Schema | undefined
 }
 
 /** The parts of a half of a dialect. A half that a lower root has stays as it is: mappings there are made of it. */

@@ -446,6 +446,13 @@ export const RULES: readonly Rule[] = [
     'Add the member, or correct the schema.',
   ),
 
+  error(
+    'mapping/term',
+    'The halves of dialects make, read and name only terms of schemas/conversation.yaml.',
+    'read_ask: \'function($asked) { { "turnz": … } }\'   # the term is `turns`',
+    'Correct the name: docs/data-language.md has a section about halves, and schemas/conversation.yaml lists the terms.',
+  ),
+
   // Expressions
   error(
     'jsonata/syntax',

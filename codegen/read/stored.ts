@@ -37,6 +37,7 @@ export interface StoredProject {
   keyLocations: [string, unknown][]
   keyLocationsDocument: number
   configSchemas: [string, Schema][]
+  conversation: Schema | undefined
   /** Each file of models/: its data, layer, index of its document, and the position of each entry: line and column. */
   releases: CatalogueRelease[]
   catalogue: [data: CatalogueData, layer: number, document: number, positions: Record<string, [number, number]>][]
@@ -86,6 +87,7 @@ export function storeProject(project: Project): StoredProject {
     keyLocations: [...project.keyLocations],
     keyLocationsDocument: project.keyLocationsFile === undefined ? -1 : numberOf(project.keyLocationsFile),
     configSchemas: [...project.configSchemas],
+    conversation: project.conversation,
     releases: project.releases,
     catalogue: project.catalogue.map(({ data, layer, document, entryAt }) => [
       data,
@@ -125,6 +127,7 @@ export function restoreProject(stored: StoredProject, root: string): Project {
     keyLocations: new Map(stored.keyLocations) as Project['keyLocations'],
     keyLocationsFile: stored.keyLocationsDocument < 0 ? undefined : at(stored.keyLocationsDocument),
     configSchemas: new Map(stored.configSchemas),
+    conversation: stored.conversation,
     releases: [...stored.releases],
     catalogue: stored.catalogue.map(([data, layer, number, positions]) => {
       const document = at(number)

@@ -280,6 +280,75 @@ describe('a half that is wrong', () => {
   })
 })
 
+describe('a term that the conversation does not have', () => {
+  /** A word of a file of the dialect, the wrong one in its place, in which `◆` is where something is found, and what. */
+  type Slip = [file: string, from: string, to: string, detail: string, rule?: string]
+
+  // Several slips are in one compilation, where none hides another.
+  test.each<[what: string, slips: Slip[]]>([
+    [
+      'is found in what a half makes, at any depth',
+      [
+        ['client/request', '"text": say', '◆"txt": say', 'ask.turns[].parts[] has no member "txt"'],
+        ['client/request', '"temperature":', '◆"temprature":', 'ask has no member "temprature"'],
+        ['client/request', '"assistant"', '◆"assistent"', 'ask.turns[].role cannot be "assistent"', 'mapping/value'],
+        ['provider/answer', '{ "text": $answer', '{ ◆"txet": $answer', 'answer.parts[] has no member "txet"'],
+        ['provider/answer', 'end: \'{ "stop"', 'end: \'{ ◆"stpo"', 'told.end has no member "stpo"'],
+      ],
+    ],
+    [
+      'is found where a whole member is lost',
+      [
+        ['client/request', '"turns":', '◆"turnz":', 'ask has no member "turnz"'],
+        ['provider/answer', '"parts":', '◆"partz":', 'answer has no member "partz"'],
+        ['provider/request', '$ask.turns', '$ask.◆turnz', 'ask has no member "turnz"'],
+      ],
+    ],
+    [
+      'is found in what a half reads, and in what it names',
+      [
+        ['provider/request', '[text].{', '[◆txet].{', 'ask.instructions has no member "txet"'],
+        ['provider/request', '$count($ask.tools)', '$count($ask.◆tolls)', 'ask has no member "tolls"'],
+        ['provider/request', 'seed:', '◆sead:', 'ask has no member "sead"'],
+        ['provider/request', 'sent: heat', 'sent: ◆haet', 'the request has no field haet', 'ledger/unknown'],
+        ['client/answer', '$usage.input', '$usage.◆inputt', 'told.usage has no member "inputt"'],
+        ['client/answer', '$told.stop', '$told.◆stopp', 'told has no member "stopp"'],
+        ['client/request', 'functions:', 'terms: { ◆turnz.parts: lines }\nfunctions:', 'ask has no member "turnz"'],
+        ['client/request', 'functions:', '  turns: [lines, ◆linez]\nfunctions:', 'the request has no field linez', 'ledger/unknown'],
+      ],
+    ],
+  ])('%s', (_, slips) => {
+    const changed: Record<string, string> = {}
+    for (const [file, from, to] of slips) {
+      const path = `schemas/talk/${file}.yaml`
+      const text = changed[path] ?? (files[path] as string)
+      expect(text).toContain(from)
+      changed[path] = text.replace(from, () => to)
+    }
+    // The second row of `terms` makes a block of it.
+    const request = 'schemas/talk/client/request.yaml'
+    if (changed[request]) changed[request] = changed[request].replace(/terms: \{ (.*) \}/, 'terms:\n  $1')
+    const expected = slips.map(([file, , to, detail, rule = 'mapping/term']) => {
+      const path = `schemas/talk/${file}.yaml`
+      const marked = to.slice(to.indexOf('◆')).split('\n')[0]?.replace(/ \}$/, '') as string
+      const before = (changed[path] as string).split(marked)[0]?.replaceAll('◆', '').split('\n') ?? []
+      return { place: `${path}:${before.length}:${(before.at(-1) ?? '').length + 1}`, rule, detail }
+    })
+    const found = findings(Object.fromEntries(Object.entries(changed).map(([path, text]) => [path, text.replaceAll('◆', '')])))
+    expect(found).toEqual(expect.arrayContaining(expected))
+  })
+
+  test('is found in a mapping of two halves', () => {
+    const path = 'mappings/chat-to-talk/mapping.yaml'
+    const text = `title: Chat on Talk
+fields:
+  rest: drop
+  refused: { n: { when: '$count($ask.turnz) > 1', why: no } }
+`
+    expect(findings({ [path]: text })).toEqual([{ place: `${path}:4:38`, rule: 'mapping/term', detail: 'ask has no member "turnz"' }])
+  })
+})
+
 test('nothing else names dialects that are taken away with their routes, mappings and lines of a provider, and their folders bring them back', () => {
   const data = fixture('empty')
   for (const folder of ['schemas', 'routes', 'providers']) cpSync(join(root, folder), join(data.folder, folder), { recursive: true })

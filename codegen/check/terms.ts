@@ -1,0 +1,192 @@
+// Holds the halves of dialects against the terms between them, schemas/conversation.yaml: what one half makes of a request, an
+// answer or a stream, what the other one reads of it, and the terms that `lacks` and `terms` name. A half is checked without
+// the other one: what it gives to a function that it does not see passes.
+
+import type { LibraryData, MappingStep as Step } from '../../schemas/config/types.js'
+import { type Node, tokenStart } from '../jsonata/ast.js'
+import type { Shape } from '../jsonata/types.js'
+import { ASK, type FunctionUser, libraryOf, type Source } from '../read/functions.js'
+import { isOfHalf, type MappingData, withUsed } from '../read/parts.js'
+import type { Project } from '../read/project.js'
+import { type Schema, schemaId, shapeOf } from '../read/schemas.js'
+import { useOneOf } from '../read/suggest.js'
+import type { Pointer, YamlDocument } from '../read/yaml.js'
+import { fieldsOf, unknownIn } from './ledger.js'
+import { OF_TERMS, Walker } from './made.js'
+import { Reader, type Value } from './reads.js'
+
+/** The terms that functions of halves return, and those that they take. */
+const MAKES: Readonly<Record<string, string>> = { read_ask: ASK, read_answer: 'answer', read_usage: 'usage', read_stop: 'stop' }
+const TAKES: Readonly<Record<string, string>> = { write_ask: ASK, write_answer: 'answer', write_usage: 'usage', write_stop: 'stop' }
+
+/** The parts of a file in which terms are used. */
+type Said = Partial<Pick<LibraryData, 'functions' | 'lacks' | 'terms' | 'fields' | 'stream'> & Pick<MappingData, 'define'>>
+
+type Terms = ReadonlyMap<string, Shape>
+
+/** Adds a finding for each term of a new part or mapping that the conversation does not have. */
+export function checkTerms(project: Project): void {
+  const { conversation, parts, mappings, formats, settled } = project
+  if (conversation === undefined) return
+  const terms = termsOf(conversation)
+  const halves = new Map<string, TermsCheck>()
+  for (const [name, { data, document }] of parts) {
+    if (settled.has(document)) continue
+    const half = isOfHalf(name) ? name.slice(0, name.lastIndexOf('/') + 1) : name
+    const beside = [...parts.keys()].filter(other => other === name || (isOfHalf(name) && other.startsWith(half)))
+    const check = halves.get(half) ?? new TermsCheck(project, terms, { data: { uses: withUsed(beside, parts), define: {} }, document })
+    halves.set(half, check)
+    check.check(data, document, isOfHalf(name) ? name.slice(0, name.indexOf('/')) : '')
+  }
+  const made = new Set([...formats.values()].map(({ document }) => document))
+  // A pair without a file of its own has the document of a format.
+  for (const mapping of mappings.values())
+    if (!settled.has(mapping.document) && !made.has(mapping.document) && mapping.data.uses?.some(isOfHalf))
+      new TermsCheck(project, terms, mapping).check(mapping.document.value as Said, mapping.document, '')
+}
+
+/** The shapes of the terms, by their names. */
+function termsOf(conversation: Schema): Terms {
+  const id = schemaId('conversation', 'terms')
+  const { $defs } = conversation as { $defs: Record<string, Schema> }
+  return shapeOf(new Map([[id, { $defs, properties: $defs }]]), id).members ?? new Map()
+}
+
+class TermsCheck {
+  private readonly walker: Walker
+  private readonly reader: Reader
+  private readonly reported = new Set<string>()
+  private readonly told: Terms
+  private document: YamlDocument
+
+  constructor(
+    private readonly project: Project,
+    private readonly terms: Terms,
+    user: FunctionUser,
+  ) {
+    const library = libraryOf(user, project)
+    this.document = user.document
+    this.walker = new Walker(library, project.findings, OF_TERMS)
+    const results = Object.entries(MAKES).map(([name, term]) => [name, this.valueOf(term)] as const)
+    this.reader = new Reader(library, new Map(results), (...missing) => this.missing(...missing))
+    this.told = terms.get('told')?.members ?? new Map()
+  }
+
+  /** `dialect`: the one of a half. */
+  check(said: Said, document: YamlDocument, dialect: string): void {
+    this.document = document
+    for (const key of ['functions', 'define'] as const)
+      for (const [name, text] of Object.entries(said[key] ?? {})) this.function(name, this.source([key, name], text))
+    this.lacks(said, dialect)
+    this.named(said, dialect)
+    for (const kind of ['dropped', 'refused'] as const)
+      for (const [path, rule] of Object.entries(said.fields?.[kind] ?? {}))
+        if (typeof rule === 'object' && rule.when !== undefined) this.asked(['fields', kind, path, 'when'], rule.when)
+    const { stream } = said
+    this.steps(stream?.steps ?? [], ['stream', 'steps'], new Map())
+    for (const [word, steps] of Object.entries(stream?.writes ?? {})) {
+      const shape = this.told.get(word)
+      this.steps(steps, ['stream', 'writes', word], new Map(shape ? [['told', { shapes: [shape], path: 'told' }]] : []))
+    }
+  }
+
+  private function(name: string, source: Source): void {
+    const made = MAKES[name]
+    const shape = made === undefined ? undefined : this.terms.get(made)
+    if (made !== undefined && shape) this.walker.term(source, made, shape)
+    const taken = TAKES[name]
+    this.reader.call(source, taken === undefined ? [] : [this.valueOf(taken)])
+  }
+
+  private lacks({ lacks = {} }: Said, dialect: string): void {
+    for (const [term, lack] of Object.entries(lacks)) {
+      this.term(['lacks', term], term)
+      if (typeof lack === 'string') continue
+      if (lack.when !== undefined) this.asked(['lacks', term, 'when'], lack.when)
+      if (lack.sent !== undefined) this.field(['lacks', term, 'sent'], lack.sent, dialect)
+    }
+  }
+
+  private named({ terms = {} }: Said, dialect: string): void {
+    for (const [term, fields] of Object.entries(terms)) {
+      this.term(['terms', term], term)
+      if (typeof fields === 'string') this.field(['terms', term], fields, dialect)
+      else fields.forEach((field, index) => void this.field(['terms', term, index], field, dialect))
+    }
+  }
+
+  private asked(pointer: Pointer, text: string): void {
+    this.reader.read(this.source(pointer, text), new Map([[ASK, this.valueOf(ASK)]]))
+  }
+
+  private steps(steps: readonly Step[], pointer: Pointer, scope: ReadonlyMap<string, Value>): void {
+    for (const [index, step] of steps.entries()) {
+      const here = [...pointer, index]
+      for (const key of ['when', 'for', 'set', 'emit', 'fail', 'whole'] as const) {
+        const text = step[key]
+        if (text !== undefined) this.reader.read(this.source([...here, key], text), scope)
+      }
+      const inside = new Map(scope)
+      for (const [name, text] of Object.entries(step.let ?? {}))
+        inside.set(name, this.reader.read(this.source([...here, 'let', name], text), inside))
+      for (const [word, text] of Object.entries(step.tell ?? {})) {
+        const source = this.source([...here, 'tell', word], text)
+        const shape = this.told.get(word)
+        // A word that nobody writes is found where the halves are joined.
+        if (shape) this.walker.term(source, `told.${word}`, shape)
+        this.reader.read(source, scope)
+      }
+      this.steps(step.steps ?? [], [...here, 'steps'], inside)
+    }
+  }
+
+  /** A path in what a client asks. */
+  private term(pointer: Pointer, path: string): void {
+    const { document } = this
+    this.reader.along(this.valueOf(ASK), path.split('.'), (of, name, known) =>
+      this.project.findings.push({
+        ...document.key(pointer),
+        rule: 'mapping/term',
+        detail: `${of} has no member "${name}"`,
+        remedy: useOneOf(known, name),
+      }),
+    )
+  }
+
+  /** A path in the requests of the half's dialect. */
+  private field(pointer: Pointer, path: string, dialect: string): void {
+    const { schemas, findings } = this.project
+    const known = unknownIn(path, fieldsOf(schemas, schemaId(dialect, 'request')))
+    if (known === undefined) return
+    findings.push({
+      ...this.document.at(pointer),
+      rule: 'ledger/unknown',
+      detail: `the request has no field ${path}`,
+      remedy: useOneOf(known, path),
+    })
+  }
+
+  private missing(node: Node, source: Source, of: string, name: string, known: readonly string[]): void {
+    // What is built in is right, whatever a new half gives to it.
+    if (this.project.settled.has(source.document)) return
+    const position = source.document.inside(source.pointer, tokenStart(source.text, node.position ?? 0))
+    const key = `${position.file}:${position.line}:${position.column}`
+    if (this.reported.has(key)) return
+    this.reported.add(key)
+    this.project.findings.push({
+      ...position,
+      rule: 'mapping/term',
+      detail: `${of} has no member "${name}"`,
+      remedy: useOneOf(known, name),
+    })
+  }
+
+  private valueOf(term: string): Value {
+    const shape = this.terms.get(term)
+    return shape ? { shapes: [shape], path: term } : {}
+  }
+
+  private source(pointer: Pointer, text: string): Source {
+    return { document: this.document, pointer, text }
+  }
+}
