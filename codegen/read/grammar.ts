@@ -82,6 +82,10 @@ function titleOf(error: ErrorObject): string | undefined {
   return schema?.title ?? schema?.description
 }
 
+/** The key by which other YAML merges a mapping into another one. */
+const MERGE = '<<'
+const NO_MERGE = 'mappings are not merged: write the keys here; an alias (`key: *name`) stands for a whole value'
+
 /** Turns an ajv error about our own YAML into a finding. */
 export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
   const pointer = pointerOf(error.instancePath, document.value)
@@ -93,7 +97,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
       ...document.key([...pointer, name]),
       rule: 'grammar/name',
       detail: `${path}: "${name}" is not a valid name here`,
-      remedy: titleOf(error) ?? 'choose another name',
+      remedy: name === MERGE ? NO_MERGE : (titleOf(error) ?? 'choose another name'),
     }
   const title = titleOf(error)
   // A secret value is not quoted, nor a name inside it.
@@ -108,7 +112,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
         ...document.key([...pointer, name]),
         rule: 'grammar/unknown-key',
         detail: `${path === 'the document' ? '' : `${path}: `}${isHidden ? 'the name' : `"${name}"`} is not a key here`,
-        remedy: known.length > 0 ? useOneOf(known, name) : 'take it out',
+        remedy: name === MERGE ? NO_MERGE : known.length > 0 ? useOneOf(known, name) : 'take it out',
       }
     }
     case 'required':

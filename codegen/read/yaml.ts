@@ -56,6 +56,11 @@ export function parseYaml(file: string, text: string, findings: Finding[]): Yaml
     return loadAll(whole).map((value, index) => yamlDocument(file, whole, value, () => entriesOf(index)))
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
+    const twice = duplicatesIn(file, whole)
+    if (twice.length > 0) {
+      findings.push(...twice)
+      return []
+    }
     const mark = (error as { mark?: { line: number; column: number } }).mark
     findings.push({
       file,
@@ -67,6 +72,32 @@ export function parseYaml(file: string, text: string, findings: Finding[]): Yaml
     })
     return []
   }
+}
+
+/** A finding for each key that its mapping has already; none where the text is not even read so far. */
+function duplicatesIn(file: string, text: string): Finding[] {
+  const found: Finding[] = []
+  let events: Event[]
+  try {
+    events = parseEvents(text, {})
+  } catch {
+    return []
+  }
+  locate(events, text, (name, first, second) => {
+    const { line, column } = positionIn(file, text, first)
+    found.push({
+      ...positionIn(file, text, second),
+      rule: 'yaml/syntax',
+      detail: `the key "${name}" is here twice: the first one is at ${line}:${column}`,
+      remedy: 'merge the two, or remove one',
+    })
+  })
+  return found
+}
+
+function positionIn(file: string, text: string, offset: number): SourcePosition {
+  const before = text.slice(0, offset)
+  return { file, line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
 }
 
 /** The same for a file that must have content: an editor or a shell may have emptied it before it writes it again. */
@@ -82,7 +113,12 @@ function pointerKey(pointer: Pointer): string {
   return pointer.map(part => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
-function locate(events: Event[], text: string): Map<string, Entry>[] {
+/** The positions of the values of each document. `twice` is told where a mapping has a key for the second time. */
+function locate(
+  events: Event[],
+  text: string,
+  twice: (name: string, first: number, second: number) => void = () => undefined,
+): Map<string, Entry>[] {
   const documents: Map<string, Entry>[] = []
   let entries = new Map<string, Entry>()
   // For each open collection: its pointer, and for a mapping the key whose value follows.
@@ -105,6 +141,8 @@ function locate(events: Event[], text: string): Map<string, Entry>[] {
       return undefined
     }
     const pointer = [...parent.pointer, parent.key.name]
+    const known = entries.get(pointerKey(pointer))
+    if (known?.key !== undefined) twice(parent.key.name, known.key, parent.key.start)
     entries.set(pointerKey(pointer), { ...entry, key: parent.key.start })
     parent.key = undefined
     return pointer
@@ -136,11 +174,7 @@ function locate(events: Event[], text: string): Map<string, Entry>[] {
 }
 
 function yamlDocument(file: string, text: string, value: unknown, entriesOf: () => Map<string, Entry>): YamlDocument {
-  const positionOf = (offset: number): SourcePosition => {
-    const before = text.slice(0, offset)
-    const line = before.split('\n').length
-    return { file, line, column: offset - before.lastIndexOf('\n') }
-  }
+  const positionOf = (offset: number): SourcePosition => positionIn(file, text, offset)
   const nearest = (pointer: Pointer): Entry => {
     const entries = entriesOf()
     for (let length = pointer.length; length >= 0; length--) {
