@@ -7,6 +7,7 @@ import { isFolder } from '../codegen/read/status.js'
 import { parseYaml } from '../codegen/read/yaml.js'
 import { readConfig } from './config/config.js'
 import { type CommandResult, count, UsageError } from './output.js'
+import { unreadBeside } from './overlay/unread.js'
 import { rootsOf } from './overlay.js'
 import { loadFacts } from './plan.js'
 import { type OpenState, prepare } from './prepare.js'
@@ -43,7 +44,7 @@ export async function check(path: string, options: CheckOptions): Promise<Comman
   const { snapshot } = prepared
   try {
     const documents = parseYaml(config, readFileSync(config, 'utf8'), [])
-    const warnings = warningsIn(documents, prepared)
+    const warnings = [...warningsIn(documents, prepared), ...unreadBeside(dirname(config))]
     const [document] = documents
     if (options.online && document !== undefined) {
       const { askUpstreams } = await import('./online.js')
@@ -76,7 +77,7 @@ export async function check(path: string, options: CheckOptions): Promise<Comman
 /** The warnings about a file with errors, as far as they need nothing else. */
 async function warningsBeside(config: string): Promise<Finding[]> {
   const { documents, loaded } = await readConfig(config, await loadFacts(undefined), config)
-  return loaded === undefined ? [] : warningsOfFile(documents, loaded.gateway)
+  return [...(loaded === undefined ? [] : warningsOfFile(documents, loaded.gateway)), ...unreadBeside(dirname(config))]
 }
 
 /** The configuration in a folder, if a folder is given. */

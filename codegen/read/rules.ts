@@ -62,6 +62,12 @@ export const RULES: readonly Rule[] = [
     '# routes/mine.yaml belongs to another user, mode 0600',
     'Give the user that runs the gateway the right to read the file.',
   ),
+  warning(
+    'overlay/unread',
+    'Each YAML file of the folders beside gateway.yaml is at a place from which it is read, and each folder has the name that is read.',
+    '# routes/mine.yml, providers/more/mine.yaml, route/mine.yaml',
+    'Give the file or the folder the name in the finding. docs/overlay.md has the names.',
+  ),
   error(
     'cache/folder',
     'The gateway’s user owns the folder that `cache` names, and can write to it.',

@@ -48,7 +48,7 @@ export function onFrames(socket: Socket, take: (value: object) => void): void {
       if (length < wanted) return
       const body = takeBytes(wanted)
       wanted = -1
-      const value = valueOf(body)
+      const value = messageIn(body)
       if (value === undefined) {
         socket.destroy(new Error('the bytes are none of our messages'))
         return
@@ -58,7 +58,7 @@ export function onFrames(socket: Socket, take: (value: object) => void): void {
   })
 }
 
-function valueOf(body: Buffer): object | undefined {
+function messageIn(body: Buffer): object | undefined {
   try {
     const value: unknown = deserialize(body)
     return typeof value === 'object' && value !== null ? value : undefined
