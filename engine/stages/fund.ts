@@ -48,7 +48,9 @@ export function fund(
     if (estimate) exchange.log.held = estimate
     return { choice }
   }
-  const units = mergeUsage(undefined, askedUsage(snapshot.plan.dialects[route.dialect] as Dialect, input))
+  const dialect = snapshot.plan.dialects[route.dialect] as Dialect
+  if (dialect.asks?.later?.(input.outline)) checkLater(choice, budgets)
+  const units = mergeUsage(undefined, askedUsage(dialect, input))
   const given: Asked = { route, input, key, choice, exchange, snapshot, units }
   const asked = { ...given, choice: pricedOnes(given, budgets) }
   const hold = holdOf(asked, budgets)
@@ -184,6 +186,13 @@ function pricedOnes({ route, choice, exchange, snapshot, units }: Asked, budgets
 /** Whether the cost of some request to a target can be known. */
 export function hasPrice({ cost }: Target, time: number): boolean {
   return [INPUT, INPUT_AND_OUTPUT, ...UNITS].some(one => cost?.(one, time) !== undefined)
+}
+
+/** Throws `permission` if a budget counts: what comes later is not counted. */
+function checkLater({ bindings }: Choice, budgets: readonly Budget[]): void {
+  const counting = [...budgets, ...bindings.flatMap(({ target }) => target.budgets)]
+  if (counting.some(({ config }) => config.whenSpent !== 'warn'))
+    throw new GatewayError('permission', 'The answer to this request comes later, so its cost is unknown, but a budget limits it.')
 }
 
 /** A price that multiplies no quantity is free, whatever the usage. */

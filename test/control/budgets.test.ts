@@ -134,6 +134,21 @@ describe('a key with a budget', () => {
     expect((await ask(gateway.url, FILE_KEY, 'unpriced')).status).toBe(200)
   })
 
+  test('is refused an answer that comes later, whose cost nothing would count', async () => {
+    const later = (key: string): Promise<Response> =>
+      fetch(`${gateway.url}/v1/responses`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'sim', input: 'Think.', background: true }),
+      })
+    const made = async (name: string, budget: object): Promise<string> =>
+      (await gateway.admin<{ secret: string }>('POST', '/keys', { name, budgets: [budget] })).body.secret
+    const refused = await later(await made('later', { limit: '1/ever' }))
+    expect([refused.status, (await bodyOf(refused)).error.message]).toEqual([403, expect.stringContaining('comes later')])
+    expect((await later(await made('warned', { limit: '1/ever', when_spent: 'warn' }))).status).toBe(200)
+    expect((await later(FILE_KEY)).status).toBe(200)
+  })
+
   test('is refused before any call if the budget is too small for the request', async () => {
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'small', budgets: [{ limit: '0.0000001/ever' }] })
     const response = await ask(gateway.url, body.secret, 'sim', { stream: true })
