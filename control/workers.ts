@@ -7,7 +7,7 @@ import type { MoneyGranted } from '../engine/budgets/account.js'
 import { PATIENCE } from '../engine/control/asks.js'
 import { onFrames, sendFrame } from '../engine/control/frames.js'
 import type { FromControl, FromWorker, Gauges, Question } from '../engine/control/messages.js'
-import { WIDTH } from '../engine/control/records.js'
+import { FORM } from '../engine/control/records.js'
 import type { Question as MoneyQuestion } from './budgets/treasury.js'
 import type { Changes, Forgotten } from './keys/changes.js'
 import type { Lookup } from './keys/lookup.js'
@@ -26,7 +26,6 @@ export interface Worker {
   id: string
   pid: number
   socket: Socket
-  names: string[]
   gauges: Gauges | undefined
   config: string
   /** The pending question for each account. */
@@ -97,7 +96,7 @@ export class Workers {
   }
 
   private accept(socket: Socket): void {
-    const worker: Worker = { id: '', pid: 0, socket, names: [], gauges: undefined, config: '', granting: new Map() }
+    const worker: Worker = { id: '', pid: 0, socket, gauges: undefined, config: '', granting: new Map() }
     this.connected.set(socket, worker)
     onFrames(socket, value => this.onMessage(worker, value as FromWorker))
     socket.on('error', () => undefined)
@@ -123,7 +122,7 @@ export class Workers {
     if (message.type !== 'hello' && worker.id === '') return
     switch (message.type) {
       case 'hello':
-        if (message.width !== WIDTH) {
+        if (message.form !== FORM) {
           log.error({ pid: message.pid }, 'a worker has another version, so it is not served')
           worker.socket.destroy()
           return
@@ -136,20 +135,16 @@ export class Workers {
         for (const other of this.all()) if (other.id === message.worker && other !== worker) other.socket.destroy()
         worker.id = message.worker
         worker.pid = message.pid
-        worker.names = message.names
         worker.config = message.config
         clearTimeout(this.leaving.get(worker.id))
         this.leaving.delete(worker.id)
         void this.welcome(worker, message.seq)
         break
-      case 'names':
-        worker.names.splice(message.from, Number.POSITIVE_INFINITY, ...message.names)
-        break
       case 'batch':
-        void this.takeBatch(worker, message.seq, readBatch(message, worker.names, worker.id))
+        void this.takeBatch(worker, message.seq, readBatch(message, worker.id))
         break
       case 'open':
-        void ingest.open(worker.id, readBatch(message, worker.names, worker.id))
+        void ingest.open(worker.id, readBatch(message, worker.id))
         break
       case 'key':
         void this.answerKey(worker, message.ask, message.sha256)

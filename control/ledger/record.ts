@@ -73,14 +73,13 @@ const [END_USER, SESSION, ACCOUNTS] = [at('end_user'), at('session'), at('purse'
 const STATUS = at('status')
 const FLAGS = at('flags')
 
-/** The records of a batch; `names` are the names of numbers, from number 1 on. */
-export function readBatch(batch: Batch, names: readonly string[], worker?: string): ExchangeRecord[] {
+/** The records of a batch. */
+export function readBatch(batch: Batch, worker?: string): ExchangeRecord[] {
   const { numbers, texts } = batch
   const words = new Map(batch.words.map(([row, said]) => [row, maskIssuedIn(said)]))
   return batch.ids.map((id, row) => {
     const base = row * WIDTH
-    const name = (index: number): string | undefined => names[(numbers[base + index] as number) - 1]
-    const text = (index: number): string | undefined => texts[(numbers[base + index] as number) - 1]
+    const name = (index: number): string | undefined => texts[(numbers[base + index] as number) - 1]
     let index = base + STATUS
     const next = (): number => numbers[index++] as number
     const flags = numbers[base + FLAGS] as number
@@ -126,9 +125,9 @@ export function readBatch(batch: Batch, names: readonly string[], worker?: strin
       bytesOut: next(),
       cost: known(),
       charge: known(),
-      endUser: text(END_USER),
-      session: text(SESSION),
-      accounts: text(ACCOUNTS),
+      endUser: name(END_USER),
+      session: name(SESSION),
+      accounts: name(ACCOUNTS),
       words: words.get(row),
     }
   })

@@ -16,7 +16,7 @@ import { KeyCache, type KeyCacheOptions } from './keys.js'
 import type { Condition, FromControl, FromWorker, Question } from './messages.js'
 import { Outbox } from './outbox.js'
 import { ProcessGauges } from './process-gauges.js'
-import { WIDTH } from './records.js'
+import { FORM } from './records.js'
 
 export interface ControlOptions extends KeyCacheOptions {
   socket: string
@@ -211,7 +211,7 @@ export class ControlClient implements Store, Treasury {
       this.isConnected = true
       const { worker, seq } = this
       const { run, config } = this.options
-      this.send({ type: 'hello', worker, pid: process.pid, width: WIDTH, names: this.outbox.allNames(), seq, run, config })
+      this.send({ type: 'hello', worker, pid: process.pid, form: FORM, seq, run, config })
       this.open.clear()
       this.outbox.resend()
       this.lookups.resend()

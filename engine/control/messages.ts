@@ -8,8 +8,7 @@ import type { Batch } from './records.js'
 
 /** Messages from a worker. */
 export type FromWorker =
-  | { type: 'hello'; worker: string; pid: number; width: number; names: string[]; seq: number | undefined; run: string; config: string }
-  | { type: 'names'; from: number; names: string[] }
+  | { type: 'hello'; worker: string; pid: number; form: string; seq: number | undefined; run: string; config: string }
   | ({ type: 'batch'; seq: number } & Batch)
   | ({ type: 'open' } & Batch)
   | { type: 'key'; ask: number; sha256: string }

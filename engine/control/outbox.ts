@@ -2,7 +2,7 @@
 
 import type { Exchange } from '../core/exchange.js'
 import type { FromWorker } from './messages.js'
-import { BATCH, type Batch, OpenBatch, TextList, writeRecord } from './records.js'
+import { BATCH, type Batch, OpenBatch, writeRecord } from './records.js'
 
 /** Milliseconds. */
 const GATHER = 20
@@ -14,9 +14,6 @@ const AGAIN = 500
 const MOST = 65_536
 
 export class Outbox {
-  private readonly names = new TextList()
-  /** How many names have been sent. */
-  private toldNames = 0
   private batch = new OpenBatch()
   /** The buffer of a batch that has been acknowledged. */
   private spare: Batch['numbers'] | undefined
@@ -45,7 +42,7 @@ export class Outbox {
       this.lost++
       return
     }
-    writeRecord(this.batch, exchange, total, this.names)
+    writeRecord(this.batch, exchange, total)
     if (this.batch.ids.length === BATCH) this.leave()
     else this.timer ??= setTimeout(() => this.leave(), GATHER)
   }
@@ -54,8 +51,7 @@ export class Outbox {
   tellOpen(exchanges: readonly [Exchange, total: number][]): void {
     for (let from = 0; from < exchanges.length; from += BATCH) {
       const batch = new OpenBatch()
-      for (const [exchange, total] of exchanges.slice(from, from + BATCH)) writeRecord(batch, exchange, total, this.names)
-      this.tellNames()
+      for (const [exchange, total] of exchanges.slice(from, from + BATCH)) writeRecord(batch, exchange, total)
       this.send({ type: 'open', ...batch.full() })
     }
   }
@@ -88,12 +84,6 @@ export class Outbox {
     this.again = undefined
     const [seq] = this.refusedOnes
     if (seq !== undefined) this.sendBatch(seq, this.unacknowledged.get(seq) as Batch)
-  }
-
-  /** All names, for a control process that knows none yet. */
-  allNames(): string[] {
-    this.toldNames = this.names.all.length
-    return this.names.all.slice()
   }
 
   /** Sends all batches that have not been acknowledged. */
@@ -129,14 +119,6 @@ export class Outbox {
   }
 
   private sendBatch(seq: number, batch: Batch): void {
-    this.tellNames()
     this.send({ type: 'batch', seq, ...batch })
-  }
-
-  private tellNames(): void {
-    const { all } = this.names
-    if (all.length === this.toldNames) return
-    this.send({ type: 'names', from: this.toldNames, names: all.slice(this.toldNames) })
-    this.toldNames = all.length
   }
 }

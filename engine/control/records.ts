@@ -1,15 +1,12 @@
-// One record of fixed columns for each exchange, made when it has ended. Names are numbers of a list that is sent along;
-// only rare facts are text. Every figure that is counted anywhere is counted from these records.
+// One record of fixed columns for each exchange, made when it has ended. Names are numbers of a list of the batch; only rare
+// facts are text. Every figure that is counted anywhere is counted from these records.
 
 import type { Exchange } from '../core/exchange.js'
 import { hasRare } from '../core/meters.js'
 import { rareOf, spentBy } from '../core/usage.js'
 import type { Usage } from '../plan.js'
 
-/**
- * The columns of a record. NaN is an unknown figure, 0 is an absent name. `end_user`, `session` and `purse` are positions in the
- * texts of the batch, which most of its records share.
- */
+/** The columns of a record. NaN is an unknown figure. Those before `status`, except `at`, are texts of the batch; 0 is none. */
 export const COLUMNS = [
   'at',
   'key',
@@ -52,6 +49,9 @@ export type Column = (typeof COLUMNS)[number]
 /** How many numbers a record has. */
 export const WIDTH = COLUMNS.length
 
+/** What a batch looks like: a worker and a control process of different versions do not understand each other. */
+export const FORM = `texts ${COLUMNS.join(' ')}`
+
 /** How an exchange ended. */
 export const OK = 0
 export const REFUSED = 1
@@ -91,7 +91,7 @@ export interface Batch {
   ids: string[]
   /** `WIDTH` for each record. */
   numbers: Float64Array
-  /** The texts of `end_user`, `session` and `purse`; number 1 is the first. */
+  /** The names in its records, each once; number 1 is the first. A list for longer would grow with callers and clients. */
   texts: readonly string[]
   /** The other texts of the records that have any, by position in the batch. */
   words: [number, Words][]
@@ -135,16 +135,13 @@ export class OpenBatch implements Batch {
 
 const orNaN = (value: number | undefined): number => value ?? Number.NaN
 
-/**
- * Writes the record of an exchange into a batch; `total` is its duration in milliseconds. `names` is the worker's list, of
- * names of the configuration and of keys, never a client's: those are in the texts of the batch.
- */
-export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number, names: TextList): void {
+/** Writes the record of an exchange into a batch; `total` is its duration in milliseconds. */
+export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number): void {
   const { log } = exchange
   const { caller, route } = log
   const { usage, cost, charge } = spentBy(exchange)
   const row = batch.ids.push(exchange.id) - 1
-  const to = batch.numbers
+  const { numbers: to, list: names } = batch
   let at = row * WIDTH
   to[at++] = exchange.startedAt
   to[at++] = names.numberOf(log.key)
@@ -160,9 +157,9 @@ export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number,
   const kind = log.price?.kind
   to[at++] = kind === undefined || usage === undefined ? 0 : names.numberOf(kind.region(usage))
   to[at++] = kind === undefined || usage === undefined ? 0 : names.numberOf(kind.facts(usage))
-  to[at++] = batch.list.numberOf(log.labels?.endUser)
-  to[at++] = batch.list.numberOf(log.labels?.session)
-  to[at++] = batch.list.numberOf(log.held?.purse)
+  to[at++] = names.numberOf(log.labels?.endUser)
+  to[at++] = names.numberOf(log.labels?.session)
+  to[at++] = names.numberOf(log.held?.purse)
   to[at++] = log.status
   to[at++] = endOf(exchange)
   to[at++] =

@@ -1,0 +1,168 @@
+// The connection between a worker and its control process: what each does if the other takes nothing, sends what is no
+// message, or begins anew.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { serialize } from 'node:v8'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import type * as RecordModule from '../../control/ledger/record.js'
+import type * as ClientModule from '../../engine/control/client.js'
+import type * as FramesModule from '../../engine/control/frames.js'
+import type { FromWorker } from '../../engine/control/messages.js'
+import type { Exchange } from '../../engine/core/exchange.js'
+import { run } from '../command.js'
+import { until } from '../polling.js'
+import { createStage, type Stage } from './stage.js'
+
+const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
+const { ControlClient } = (await import(built('engine/control/client.js'))) as typeof ClientModule
+const { onFrames, sendFrame } = (await import(built('engine/control/frames.js'))) as typeof FramesModule
+const { readBatch } = (await import(built('control/ledger/record.js'))) as typeof RecordModule
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-connection-'))
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+interface Listener {
+  path: string
+  sockets: Socket[]
+  heard: FromWorker[]
+  /** Whether new connections are read. */
+  isReading: boolean
+}
+
+/** Listens as a control process does, and acknowledges records. */
+async function listen(name: string): Promise<Listener> {
+  const listener: Listener = { path: join(folder, name), sockets: [], heard: [], isReading: true }
+  const server = createServer(socket => {
+    listener.sockets.push(socket)
+    socket.on('error', () => undefined)
+    if (!listener.isReading) return void socket.pause()
+    onFrames(socket, value => {
+      const message = value as FromWorker
+      listener.heard.push(message)
+      if (message.type === 'batch') sendFrame(socket, { type: 'ack', seq: message.seq })
+    })
+  })
+  await new Promise<void>(done => server.listen(listener.path, done))
+  closing.push(() => {
+    server.close()
+    for (const socket of listener.sockets) socket.destroy()
+  })
+  return listener
+}
+
+function connected({ path }: Listener): InstanceType<typeof ControlClient> {
+  const client = new ControlClient({
+    socket: path,
+    run: 'run',
+    config: 'config',
+    size: 10,
+    unknown: 1_000,
+    stale: 1_000,
+    live: () => [],
+    condition: () => ({ sockets: 0, bodyBytes: 0, aside: [], isStateUp: undefined }),
+  })
+  closing.push(() => client.close())
+  return client
+}
+
+let count = 0
+function exchangeOf(key: string): Exchange {
+  const log = { key, target: 'up/sim', status: 200, attempts: 1, bytesIn: 1, bytesOut: 1 }
+  return { id: String(count++).padStart(32, '0'), startedAt: Date.now(), isAborted: false, log } as unknown as Exchange
+}
+
+/** The keys of the records that arrived. */
+const keysIn = ({ heard }: Listener): (string | undefined)[] =>
+  heard.flatMap(message => (message.type === 'batch' ? readBatch(message).map(({ key }) => key) : []))
+
+test('a control process that takes nothing is given up: little waits for it, and the records arrive on another connection', async () => {
+  const listener = await listen('stuck.sock')
+  listener.isReading = false
+  const client = connected(listener)
+  await until(() => listener.sockets.length === 1)
+  client.record(exchangeOf('one'), 1)
+  const input = 'x'.repeat(20 * 1024 * 1024)
+  const ask = (): Promise<unknown> =>
+    client.ask('keep', { caller: 'one', id: 'a', previous: null, items: [], input, answer: '' }).then(
+      () => 'kept',
+      () => 'refused',
+    )
+  expect(await Promise.all([ask(), ask(), ask()])).toEqual(['refused', 'refused', 'refused'])
+  // Nobody waits for these any more, but they are still in the socket.
+  const soon = new Promise(done => setImmediate(done, 'waits'))
+  expect(await Promise.race([ask(), soon])).toBe('refused')
+  listener.isReading = true
+  await until(() => listener.sockets.length === 2)
+  await until(() => keysIn(listener).length === 1)
+  expect(keysIn(listener)).toEqual(['one'])
+  void ask()
+  await until(() => listener.heard.some(({ type }) => type === 'ask'))
+})
+
+test('what a worker has to say on a new connection does not grow with the callers that it served', async () => {
+  const listener = await listen('names.sock')
+  const client = connected(listener)
+  const keys = Array.from({ length: 5_000 }, (_, index) => `jwt:user-${index}`)
+  for (const key of keys) client.record(exchangeOf(key), 1)
+  await until(() => keysIn(listener).length === keys.length)
+  for (const socket of listener.sockets) socket.destroy()
+  const hellos = (): FromWorker[] => listener.heard.filter(({ type }) => type === 'hello')
+  await until(() => hellos().length === 2)
+  expect(serialize(hellos()[1]).length).toBeLessThan(2_000)
+  client.record(exchangeOf('jwt:user-0'), 1)
+  await until(() => keysIn(listener).length > keys.length)
+  expect(keysIn(listener)).toEqual([...keys, 'jwt:user-0'])
+})
+
+test('a process ends as soon as its records are acknowledged', async () => {
+  const script = `
+    const { Outbox } = await import('${built('engine/control/outbox.js')}')
+    const sent = []
+    const outbox = new Outbox(message => sent.push(message))
+    const log = { key: 'one', status: 200, attempts: 1, bytesIn: 0, bytesOut: 0 }
+    outbox.add({ id: '${'0'.repeat(32)}', startedAt: 1, isAborted: false, log }, 1)
+    const emptied = outbox.empty()
+    for (const { type, seq } of sent) if (type === 'batch') outbox.acknowledged(seq)
+    await emptied
+    console.log(sent.length > 0, process.getActiveResourcesInfo().filter(name => name === 'Timeout'))`
+  expect((await run(process.execPath, ['--input-type=module', '-e', script], folder)).out).toBe('true []\n')
+})
+
+test('what is no message ends its connection, and nothing else', async () => {
+  const stage: Stage = await createStage()
+  closing.push(() => stage.close())
+  const gateway = await stage.start()
+  const pids = gateway.pids('control/main.js')
+  const framed = (body: Uint8Array): Buffer => {
+    const head = Buffer.alloc(4)
+    head.writeUInt32LE(body.length)
+    return Buffer.concat([head, body])
+  }
+  const hello = serialize({ type: 'hello' })
+  for (const bytes of [
+    framed(Buffer.from('abcd')),
+    framed(Buffer.alloc(0)),
+    framed(hello.subarray(0, hello.length - 3)),
+    framed(serialize(null)),
+    framed(serialize(5)),
+    Buffer.from('GET / HTTP/1.1\r\n\r\n'),
+    framed(hello),
+  ]) {
+    const socket = connect(join(gateway.folder, 'data', 'control.sock'))
+    socket.on('error', () => undefined)
+    const closed = new Promise(done => socket.on('close', done))
+    socket.write(bytes)
+    await closed
+  }
+  expect(gateway.pids('control/main.js')).toEqual(pids)
+  expect((await gateway.admin('GET', '/whoami')).status).toBe(200)
+  expect(gateway.log.filter(line => line.includes('the control process ended'))).toEqual([])
+})
