@@ -44,7 +44,7 @@ const LOOKS_LIKE_ONE = /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/
 type KeySet = ReturnType<typeof createLocalJWKSet>
 
 export class TokenKeys implements KeySource {
-  private readonly verified = new Map<string, Key>()
+  private verified = new Map<string, Key>()
   private readonly verifying: JWTVerifyOptions
   private keySet: KeySet | undefined
   /** The published keys as text, to see whether they have changed. */
@@ -84,20 +84,25 @@ export class TokenKeys implements KeySource {
 
   private async verify(text: string): Promise<Key> {
     if (this.keySet === undefined) await this.refreshed()
-    let payload: JWTPayload
     try {
-      payload = await this.payloadOf(text)
+      return await this.verifyNow(text)
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw refusalOf(error)
       if (!this.isAway && Date.now() - this.fetchedAt < Math.min(COOLDOWN, this.options.refresh)) throw refusalOf(error)
       await this.refreshed()
-      payload = await this.payloadOf(text).catch(again => {
+      return await this.verifyNow(text).catch(again => {
         throw refusalOf(again)
       })
     }
-    const key = this.keyOf(payload)
-    if (this.verified.size >= MOST) this.verified.delete(this.verified.keys().next().value as string)
-    this.verified.set(text, key)
+  }
+
+  /** Verifies a token with the keys that are published at the moment. */
+  private async verifyNow(text: string): Promise<Key> {
+    // Other keys have another cache: the one that signed this token may be removed meanwhile.
+    const { verified } = this
+    const key = this.keyOf(await this.payloadOf(text))
+    if (verified.size >= MOST) verified.delete(verified.keys().next().value as string)
+    verified.set(text, key)
     return key
   }
 
@@ -176,7 +181,7 @@ export class TokenKeys implements KeySource {
         this.keySet = createLocalJWKSet(JSON.parse(text) as JSONWebKeySet)
         this.published = text
         // Tokens signed with a removed key are no longer valid.
-        this.verified.clear()
+        this.verified = new Map()
       }
       this.isAway = false
       if (wasAway) this.report(undefined)
@@ -221,6 +226,7 @@ function claimOf(payload: JWTPayload, path: string): unknown {
 }
 
 function refusalOf(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
   if (error instanceof errors.JWTExpired) return new GatewayError('authentication', 'The token has expired.')
   if (error instanceof errors.JWTClaimValidationFailed)
     return new GatewayError('authentication', `The token is not valid: its claim "${error.claim}" does not have the required value.`)

@@ -3,12 +3,18 @@
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import Anthropic from '@anthropic-ai/sdk'
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type * as TokensModule from '../../engine/control/tokens.js'
 import { KEY, simulated, startGateway, startSimulator, type TestGateway } from '../harness.js'
 import { PATIENCE } from '../polling.js'
+
+const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
+const { TokenKeys } = (await import(built('engine/control/tokens.js'))) as typeof TokensModule
 
 const ISSUER = 'https://login.example.com/'
 const AUDIENCE = 'sluice'
@@ -192,6 +198,28 @@ test('a new signing key is fetched, and a removed one is no longer accepted', as
   let statuses = await read()
   while (statuses.join() !== '401,200' && Date.now() < until) statuses = await read()
   expect(statuses).toEqual([401, 200])
+  own.server.close()
+})
+
+test('a removed key is not accepted for a token that was being verified meanwhile', async () => {
+  const own = await startIdentity()
+  const old = await signing('old')
+  own.keys = [old.published]
+  const token = await sign(old)
+  const keys = new TokenKeys({ issuer: ISSUER, audience: [AUDIENCE], jwks: own.url, nameFrom: 'sub', refresh: 50 }, () => undefined)
+  await keys.find(token)
+  expect(keys.known(token)).toBeDefined()
+  own.keys = [(await signing('next')).published]
+  const verifying: unknown[] = []
+  let isRemoved = false
+  // At every moment, also that of the change, some are under way.
+  while (!isRemoved) {
+    for (let index = 0; index < 8; index++) verifying.push(keys.find(token)?.catch(() => (isRemoved = true)))
+    await new Promise(setImmediate)
+  }
+  await Promise.all(verifying)
+  expect(keys.known(token)).toBeUndefined()
+  keys.close()
   own.server.close()
 })
 
