@@ -149,8 +149,8 @@ function keptOf({ folder, kept, seal }: ControlSettings, log: Logger): KeptOptio
     ...kept,
     seal: {
       close,
-      open(sealed, owner) {
-        const text = open(sealed, owner)
+      async open(sealed, owner) {
+        const text = await open(sealed, owner)
         // Its caller hears only that it is unknown.
         if (text === undefined)
           warn(

@@ -48,8 +48,8 @@ const ownerOf = (caller: string, id: string, part?: Part): string => (part === u
 /** Keeps an answer; returns how long it is when it is sealed, 0 if it is too long. An existing one stays. */
 export async function keep({ db }: Store, { seal, ...options }: KeptOptions, answer: NewAnswer): Promise<number> {
   const { caller, id, previous, items } = answer
-  const close = (part: Part): string => seal.close(answer[part], ownerOf(caller, id, part))
-  const sealed = `${close('answer')}${BETWEEN}${close('input')}`
+  const close = (part: Part): Promise<string> => seal.close(answer[part], ownerOf(caller, id, part))
+  const sealed = `${await close('answer')}${BETWEEN}${await close('input')}`
   if (sealed.length > LONGEST) return 0
   const now = Date.now()
   await db.transaction().execute(async trx => {
@@ -71,18 +71,18 @@ export async function keep({ db }: Store, { seal, ...options }: KeptOptions, ans
 }
 
 /** Undefined if it was sealed with a removed key: then it counts as missing. */
-function opened(row: KeptTable, options: KeptOptions): KeptAnswer | undefined {
-  const answer = answerOf(row, options)
+async function opened(row: KeptTable, options: KeptOptions): Promise<KeptAnswer | undefined> {
+  const answer = await answerOf(row, options)
   if (typeof answer !== 'string') return answer
-  const input = options.seal.open(row.sealed.slice(row.sealed.indexOf(BETWEEN) + 1), ownerOf(row.caller, row.id, 'input'))
+  const input = await options.seal.open(row.sealed.slice(row.sealed.indexOf(BETWEEN) + 1), ownerOf(row.caller, row.id, 'input'))
   return input === undefined ? undefined : { input, answer }
 }
 
 /** The answer alone; both parts of a row of an earlier version, which sealed them together. */
-function answerOf({ sealed, caller, id }: KeptTable, { seal }: KeptOptions): string | KeptAnswer | undefined {
+async function answerOf({ sealed, caller, id }: KeptTable, { seal }: KeptOptions): Promise<string | KeptAnswer | undefined> {
   const end = sealed.indexOf(BETWEEN)
   if (end >= 0) return seal.open(sealed.slice(0, end), ownerOf(caller, id, 'answer'))
-  const text = seal.open(sealed, ownerOf(caller, id))
+  const text = await seal.open(sealed, ownerOf(caller, id))
   if (text === undefined) return undefined
   const [input, answer] = JSON.parse(text) as [string, string]
   return { input, answer }
@@ -112,7 +112,7 @@ export async function look(store: Store, options: KeptOptions, caller: string, i
     () => rowOf(store, caller, id),
     found => found !== undefined,
   )
-  return (row && opened(row, options)) ?? null
+  return (row && (await opened(row, options))) ?? null
 }
 
 /** The conversation up to an answer, first turn first, whose answers start their lifetime anew. Null if it is too long. */
@@ -134,7 +134,7 @@ export async function conversation(store: Store, options: KeptOptions, caller: s
   const turns: KeptAnswer[] = []
   length = 0
   for (const row of rows) {
-    const turn = opened(row, options)
+    const turn = await opened(row, options)
     if (turn === undefined) return []
     turns.push(turn)
     length += turn.input.length + turn.answer.length
@@ -171,7 +171,7 @@ export async function answersWithItems(
   let length = 0
   for (const id of kept.keys()) {
     const row = await rowOf(store, caller, id)
-    const part = row && answerOf(row, options)
+    const part = row && (await answerOf(row, options))
     if (part === undefined) continue
     const answer = typeof part === 'string' ? part : part.answer
     // Only the answers are needed.

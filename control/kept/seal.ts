@@ -2,14 +2,18 @@
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
 
 export interface Seal {
   /** `owner` is needed, beside the key, to open it again. */
-  close(text: string, owner: string): string
+  close(text: string, owner: string): Promise<string>
   /** Undefined if the key or the owner differs. */
-  open(sealed: string, owner: string): string | undefined
+  open(sealed: string, owner: string): Promise<string | undefined>
 }
+
+// In other threads: for a long answer they take half a second, in which keys and money must not wait.
+const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)]
 
 const NONCE = 12
 const TAG = 16
@@ -21,12 +25,13 @@ const TAG = 16
 export function createSeal(secrets: readonly string[] | undefined, file: string): Seal {
   const keys = (secrets ?? [keyIn(file)]).map(secret => createHash('sha256').update(`sluice kept ${secret}`).digest())
   return {
-    close(text, owner) {
+    async close(text, owner) {
+      const plain = await deflate(text)
       const nonce = randomBytes(NONCE)
       const cipher = createCipheriv('aes-256-gcm', keys[0] as Buffer, nonce).setAAD(Buffer.from(owner))
-      return Buffer.concat([nonce, cipher.update(deflateRawSync(text)), cipher.final(), cipher.getAuthTag()]).toString('base64')
+      return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64')
     },
-    open(sealed, owner) {
+    async open(sealed, owner) {
       const bytes = Buffer.from(sealed, 'base64')
       for (const key of keys) {
         try {
@@ -34,7 +39,7 @@ export function createSeal(secrets: readonly string[] | undefined, file: string)
             .setAAD(Buffer.from(owner))
             .setAuthTag(bytes.subarray(-TAG))
           const plain = Buffer.concat([cipher.update(bytes.subarray(NONCE, -TAG)), cipher.final()])
-          return inflateRawSync(plain).toString('utf8')
+          return (await inflate(plain)).toString('utf8')
         } catch {
           // Another key sealed it.
         }

@@ -91,7 +91,7 @@ onEachEngine(make => {
 
   test('an answer that an earlier version kept is found', async () => {
     const store = await open()
-    const sealed = options.seal.close(JSON.stringify(['["asked"]', '{"id":"old"}']), 'ada\nold')
+    const sealed = await options.seal.close(JSON.stringify(['["asked"]', '{"id":"old"}']), 'ada\nold')
     const row = { caller: 'ada', id: 'old', previous: null, created_at: 1, expires_at: Date.now() + HOUR, size: sealed.length, sealed }
     await store.db.insertInto('kept').values(row).execute()
     await store.db.insertInto('kept_item').values({ caller: 'ada', item_id: 'i', kept_id: 'old' }).execute()
@@ -190,9 +190,31 @@ onEachEngine(make => {
   })
 })
 
-test('only its user can read a generated key, which is reused', () => {
+test('only its user can read a generated key, which is reused', async () => {
   const file = join(folder, 'kept.key')
-  const sealed = createSeal(undefined, file).close('x', 'me')
+  const sealed = await createSeal(undefined, file).close('x', 'me')
   expect(statSync(file).mode & 0o777).toBe(0o600)
-  expect(createSeal(undefined, file).open(sealed, 'me')).toBe('x')
+  expect(await createSeal(undefined, file).open(sealed, 'me')).toBe('x')
+})
+
+test('while a long answer is sealed and opened, other events come', async () => {
+  const text = Array.from({ length: 400_000 }, (_, index) => `the word ${index} of a long answer`).join(' ')
+  /** The turns of the event loop until a task has ended. */
+  const turnsDuring = async <Value>(task: () => Value): Promise<[turns: number, Awaited<Value>]> => {
+    let turns = 0
+    let isOver = false
+    const count = (): void => {
+      turns++
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    const value = await task()
+    isOver = true
+    return [turns, value]
+  }
+  const [closing, sealed] = await turnsDuring(() => options.seal.close(text, 'me'))
+  const [opening, opened] = await turnsDuring(() => options.seal.open(sealed, 'me'))
+  expect(opened === text).toBe(true)
+  expect(closing).toBeGreaterThan(10)
+  expect(opening).toBeGreaterThan(10)
 })
