@@ -1,6 +1,7 @@
 // The API for programs that embed a gateway: `import { serve } from 'sluice'`. docs/embed.md describes it.
 
 import pino, { type Logger } from 'pino'
+import { Turns } from '../control/turns.js'
 import { address } from './address.js'
 import { configOf, type Loaded } from './config/config.js'
 import { startControl } from './control.js'
@@ -52,9 +53,11 @@ export async function serve(options: ServeOptions): Promise<Gateway> {
   const { snapshot, state } = await prepareFrom(good, openState)
   const gateway = await run({ settings, snapshot, state, good, log, isShared: false })
   const control = startControl(settings, log)
+  // In sequence: what was read earlier must not replace what was read later.
+  const turns = new Turns(1)
   return {
     url: gateway.url,
-    reload: async () => gateway.take(await load()),
+    reload: () => turns.run(async () => gateway.take(await load())),
     async close() {
       await gateway.close()
       await control?.stop()

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { CONTROL_SOCKET } from '../control/settings.js'
+import { Turns } from '../control/turns.js'
 import { ControlClient } from '../engine/control/client.js'
 import { maskIssuedIn } from '../engine/control/key-form.js'
 import type { TokenKeys } from '../engine/control/tokens.js'
@@ -23,7 +24,10 @@ import { openState, type State } from './state/state.js'
 
 export interface Gateway {
   url: string
-  /** Serves with another configuration from now on; counters of limits survive. Exchanges under way keep the old one. */
+  /**
+   * Serves with another configuration from now on; counters of limits survive. Exchanges under way keep the old one. Several
+   * are taken in sequence, so that the last one stays.
+   */
   take(next: Good): Promise<void>
   /** From now on only the keys of the file exist, and usage is not counted. */
   leaveStore(): Promise<void>
@@ -100,24 +104,27 @@ export async function run(options: Options): Promise<Gateway> {
   }
   if (served) await follow(served)
   const { port, close } = server
+  const take = async (good: Good): Promise<void> => {
+    const next = await prepareFrom(good, async () => state, accounts.lists)
+    const verifier = await openTokens(next.settings, tokens, log)
+    // Nothing is awaited from here on: a retired snapshot must not get another request.
+    snapshot.retire()
+    if (tokens !== verifier) tokens?.close()
+    tokens = verifier
+    use(next.snapshot)
+    if (!options.isShared) logWarnings(snapshot, log)
+    served = good
+    settings = next.settings
+    log.level = settings.logLevel
+    log.info('reloaded')
+    await follow(good)
+  }
+  // A configuration that takes long to load must not replace one that was taken later.
+  const turns = new Turns(1)
   return {
     url: urlOf(settings.host, port),
     leaveStore,
-    async take(good) {
-      const next = await prepareFrom(good, async () => state, accounts.lists)
-      const verifier = await openTokens(next.settings, tokens, log)
-      // Nothing is awaited from here on: a retired snapshot must not get another request.
-      snapshot.retire()
-      if (tokens !== verifier) tokens?.close()
-      tokens = verifier
-      use(next.snapshot)
-      if (!options.isShared) logWarnings(snapshot, log)
-      served = good
-      settings = next.settings
-      log.level = settings.logLevel
-      log.info('reloaded')
-      await follow(good)
-    },
+    take: good => turns.run(() => take(good)),
     async close() {
       served = undefined
       accounts.close()

@@ -75,10 +75,8 @@ export async function start(options: StartOptions): Promise<void> {
     reloadOnChange(watch, config, good, log, { take: next => gateway.take(next), reloaded: isTaken => control?.reloaded(isTaken) })
     return
   }
-  // In sequence, so that the last one stays.
-  let taken = Promise.resolve()
   onSupervisorConfig(next => {
-    taken = taken.then(() => gateway.take(next)).catch(error => log.error(error, 'reload failed; the previous configuration stays in use'))
+    gateway.take(next).catch(error => log.error(error, 'reload failed; the previous configuration stays in use'))
   })
 }
 
