@@ -1,10 +1,8 @@
 // Budgets, from the command line and gateway.yaml to the request that is refused, and back to the ledger.
 
-import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answer, json, startUpstream, type Upstream } from '../engine/upstream.js'
-import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until, untilAnswered } from './stage.js'
+import { ask, createStage, exported, FILE_KEY, type Instance, openRows, type Stage, until, untilAnswered } from './stage.js'
 import { onPostgres } from './stores.js'
 
 let stage: Stage
@@ -518,10 +516,9 @@ test('a stream whose worker is killed is charged by what its last report says, a
     workers: 2,
     keys: [{ name: 'file', value: FILE_KEY, budget: '1/day' }],
   })
-  const store = new DatabaseSync(join(gateway.folder, 'data', 'sluice.sqlite'), { readOnly: true })
   const reported = (): number => {
-    const open = store.prepare('select row from open').get() as { row: string } | undefined
-    return open === undefined ? 0 : ((JSON.parse(open.row) as Row).output ?? 0)
+    const [row] = openRows(gateway)
+    return row === undefined ? 0 : ((JSON.parse(row) as Row).output ?? 0)
   }
   let isOver = false
   const text = (await ask(gateway.url, FILE_KEY, model, { stream: true })).text().catch(() => 'broken')
@@ -545,7 +542,6 @@ test('a stream whose worker is killed is charged by what its last report says, a
   )
   expect(account['key:file/day']).toMatchObject({ spent: row?.charge, out: row?.charge })
   expect(await differences(gateway)).toEqual({})
-  store.close()
   await gateway.stop()
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { below, statOf } from '../../tools/proc.mjs'
-import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until, untilAnswered } from './stage.js'
+import { ask, createStage, exported, FILE_KEY, type Instance, openRows, type Stage, until, untilAnswered } from './stage.js'
 import { onPostgres } from './stores.js'
 
 let stage: Stage
@@ -97,13 +97,10 @@ describe('kill -9', () => {
     const [first] = gateway.pids('--worker')
     const streams = await Promise.all(Array.from({ length: 12 }, () => ask(gateway.url, FILE_KEY, 'sim-200-20ms', { stream: true })))
     const texts = streams.map(stream => stream.text().catch(() => 'broken'))
-    const gauges = async (): Promise<number> => {
-      const { body } = await gateway.admin<{ workers: { gauges: { streams: number } | null }[] }>('GET', '/instances')
-      return body.workers.reduce((sum, one) => sum + (one.gauges?.streams ?? 0), 0)
-    }
-    // Longer than a second: by then they are in the store.
-    expect(await until(gauges, count => count === 12)).toBe(12)
-    await new Promise(done => setTimeout(done, 1_500))
+    await until(
+      async () => openRows(gateway).length,
+      count => count === 12,
+    )
     process.kill(first as number, 'SIGKILL')
     const broken = (await Promise.all(texts)).filter(text => !text.includes('[DONE]')).length
     const rows = await until(
@@ -127,7 +124,10 @@ describe('kill -9', () => {
     const gateway = await stage.start()
     const stream = await ask(gateway.url, FILE_KEY, 'sim-200-20ms', { stream: true })
     const text = stream.text().catch(() => 'broken')
-    await new Promise(done => setTimeout(done, 2_300))
+    await until(
+      async () => openRows(gateway).length,
+      count => count === 1,
+    )
     const pids = [...gateway.pids(''), gateway.process.pid as number]
     for (const pid of pids) process.kill(pid, 'SIGKILL')
     expect(await text).toBe('broken')

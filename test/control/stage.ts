@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { dump } from 'js-yaml'
 import { below } from '../../tools/proc.mjs'
 import { type Ended, MAIN, sluice } from '../command.js'
@@ -204,6 +205,14 @@ export async function exported<Row>(gateway: Instance): Promise<Row[]> {
     .split('\n')
     .filter(Boolean)
     .map(line => JSON.parse(line) as Row)
+}
+
+/** The exchanges under way that the store knows of: the texts of their rows. */
+export function openRows(gateway: Instance): string[] {
+  const store = new DatabaseSync(join(gateway.folder, 'data', 'sluice.sqlite'), { readOnly: true })
+  const rows = store.prepare('select row from open').all() as { row: string }[]
+  store.close()
+  return rows.map(({ row }) => row)
 }
 
 /** Waits until a control process answers. */
