@@ -343,7 +343,9 @@ export function addAdminCommands(program: Command): void {
     .action(async (options: Options & { by: string; since: string; key?: string; model?: string }) => {
       const { by, key, model } = options
       const { first, items } = await askUsage(options, { by, from: since(options.since), key, model })
-      const money = (row: UsageRow, name: string): string => {
+      const money = (row: UsageRow, name: string): string | null => {
+        // A member does not see the cost.
+        if (row[name] === undefined) return null
         const counted = (row.input as number) > 0 || (row.output as number) > 0
         return row.unpriced === row.n && counted
           ? 'no price'

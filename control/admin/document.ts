@@ -34,6 +34,8 @@ export interface ApiDocument {
   operations: Operation[]
   /** Whether a role may call an operation. */
   may(role: string, operation: string): boolean
+  /** The members of an operation's answers that a role does not see. */
+  hidden(role: string, operation: string): readonly string[]
   /** The roles, and what each is bound to. */
   roles: ReadonlyMap<string, 'teams' | 'keys' | undefined>
 }
@@ -44,7 +46,7 @@ const PREFIX = '/admin/v1'
 export function readDocument(home: string): ApiDocument {
   const read = (name: string): Json => load(readFileSync(join(home, 'control', 'admin', name), 'utf8')) as Json
   const document = read('api.yaml')
-  const roles = read('roles.yaml') as Record<string, { of?: 'teams' | 'keys'; may: string[] }>
+  const roles = read('roles.yaml') as Record<string, { of?: 'teams' | 'keys'; hides?: Record<string, string[]>; may: string[] }>
   const operations: Operation[] = []
   for (const [path, methods] of Object.entries(document.paths as Record<string, Record<string, OperationData>>))
     for (const [method, data] of Object.entries(methods)) operations.push(operationOf(path, method, data, document))
@@ -53,6 +55,7 @@ export function readDocument(home: string): ApiDocument {
     document,
     operations,
     may: (role, operation) => tests.get(role)?.(operation) === true,
+    hidden: (role, operation) => roles[role]?.hides?.[operation.split('.')[0] as string] ?? [],
     roles: new Map(Object.entries(roles).map(([role, { of }]) => [role, of])),
   }
 }

@@ -11,6 +11,7 @@ import type { Store } from '../store/store.js'
 import type { ApiDocument } from './document.js'
 import { answerError, sendProblem } from './errors.js'
 import type { Handler, Handlers } from './handlers/handler.js'
+import { checkQuery, without } from './hidden.js'
 import { IdempotentWrites } from './idempotency.js'
 import { actorOf } from './tokens.js'
 
@@ -103,6 +104,7 @@ function build(options: AdminOptions, who: Authenticate): FastifyInstance {
   for (const { id, method, url, schema } of api.operations) {
     const handler = handlers[id]
     if (handler === undefined) throw new Error(`the operation ${id} has no handler`)
+    const hidden = (role: string): readonly string[] => api.hidden(role, id)
     const isRepeatable = method === 'POST' && id !== FIRST
     app.route({
       method,
@@ -113,7 +115,7 @@ function build(options: AdminOptions, who: Authenticate): FastifyInstance {
         ;(request as Authorized).actor = await authorize(id, request, options, who)
       },
       handler: (request, reply) =>
-        execute(handler, { request: request as Authorized, reply, writes: isRepeatable ? writes : undefined }, options),
+        execute(handler, { request: request as Authorized, reply, hidden, writes: isRepeatable ? writes : undefined }, options),
     })
   }
   return app
@@ -131,12 +133,23 @@ async function authorize(id: string, request: FastifyRequest, { api, keeper }: A
 interface Execution {
   request: Authorized
   reply: FastifyReply
+  /** What a role does not see of the answer. */
+  hidden(role: string): readonly string[]
   /** Undefined for an operation that an `Idempotency-Key` does not apply to. */
   writes: IdempotentWrites | undefined
 }
 
+/** Runs a handler. The answer has no member that the actor's role does not see. */
+async function execute(handler: Handler, execution: Execution, options: AdminOptions): Promise<unknown> {
+  const { actor, query } = execution.request
+  const hidden = execution.hidden(actor.role)
+  if (hidden.length === 0) return executeOnce(handler, execution, options)
+  checkQuery(actor.role, hidden, query as Record<string, unknown>)
+  return without(await executeOnce(handler, execution, options), hidden)
+}
+
 /** Runs a handler; a write with an `Idempotency-Key` only once. */
-async function execute(handler: Handler, { request, reply, writes }: Execution, { keeper }: AdminOptions): Promise<unknown> {
+async function executeOnce(handler: Handler, { request, reply, writes }: Execution, { keeper }: AdminOptions): Promise<unknown> {
   const { actor } = request
   const run = async (): Promise<unknown> => handler({ store: keeper.get(), actor, request, reply })
   const key = request.headers['idempotency-key']

@@ -23,6 +23,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'models', 'own.yaml'), OWN)
   gateway = await stage.start(
     {
+      admin: { listen: '127.0.0.1:0' },
       expose: ['cost'],
       keys: [
         { name: 'file', value: FILE_KEY },
@@ -33,6 +34,7 @@ beforeAll(async () => {
         students: { models: ['sim', 'costly*'], times: 1.5, key_limits: { requests: '3/1h' } },
         silent: { hidden: true, limits: { in_flight: 100 } },
         staff: {},
+        secretgroup: { hidden: true, models: ['sim', 'failing'], times: 3, budget: '1000/month' },
       },
       upstreams: {
         up: { provider: 'openai', base: stage.simulator.url, secret: 'none' },
@@ -134,6 +136,80 @@ test('callers never see a hidden group', async () => {
       response => response.json() as Promise<{ groups: string[] }>,
     )
   expect((await page('key-of-a-student')).groups).toEqual(['students'])
+})
+
+describe('a token that is bound to keys', () => {
+  type Seen = Record<string, unknown>
+  const ROWS = '/exchanges?key=holder'
+  let token = ''
+  beforeAll(async () => {
+    const key = await make('holder', { groups: ['secretgroup'], budgets: [{ limit: '5/day' }] })
+    for (const model of ['sim', 'failing']) await (await ask(gateway.url, key, model)).text()
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/tokens', { name: 'holder', role: 'member', keys: ['holder'] })
+    token = body.secret
+    const rows = async (): Promise<number> => (await gateway.admin<{ exchanges: Seen[] }>('GET', ROWS)).body.exchanges.length
+    await until(rows, count => count === 2)
+  })
+  const asked = async (path: string, method = 'GET'): Promise<{ status: number; text: string }> => {
+    const { admin } = JSON.parse(gateway.log.find(line => line.includes('control process is ready')) as string) as { admin: string }
+    const response = await fetch(`${admin}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, ...(method === 'POST' && { 'content-type': 'application/json' }) },
+      ...(method === 'POST' && { body: '{}' }),
+    })
+    return { status: response.status, text: await response.text() }
+  }
+  /** The members that the owner sees, and the token does not. */
+  const hidden = (owners: Seen, members: Seen): string[] => Object.keys(owners).filter(name => !(name in members))
+
+  test('shows no hidden group, no target and no cost in any answer', async () => {
+    const { body } = await gateway.admin<{ exchanges: Seen[] }>('GET', ROWS)
+    expect(JSON.stringify(body)).toMatch(/secretgroup.*up\/sim/)
+    const paths = ['/exchanges', '/usage?by=key', '/usage?by=model,day,key', '/usage?by=session', '/keys', '/keys/holder']
+    for (const path of [...paths, ...body.exchanges.map(({ id }) => `/exchanges/${id}`)]) {
+      const { status, text } = await asked(path)
+      expect([path, status]).toEqual([path, 200])
+      expect(text).not.toMatch(/secretgroup|up\/|"(cost|target|groups?)"/)
+    }
+    const rotated = await asked('/keys/holder/rotate', 'POST')
+    expect([rotated.status, rotated.text]).toEqual([200, expect.stringMatching(/^(?!.*secretgroup).*"secret":"sk-slc_/)])
+  })
+
+  test('shows everything else', async () => {
+    const { body } = await gateway.admin<{ exchanges: Seen[] }>('GET', ROWS)
+    const seen = JSON.parse((await asked('/exchanges')).text) as { exchanges: Seen[]; next: null }
+    expect(seen.exchanges.map(({ id, charge }) => [id, charge])).toEqual(body.exchanges.map(({ id, charge }) => [id, charge]))
+    expect(hidden(body.exchanges[0] as Seen, seen.exchanges[0] as Seen).sort()).toEqual(
+      ['group', 'target', 'upstream_dialect', 'price_set', 'budgets', 'region', 'cost'].sort(),
+    )
+    const failed = body.exchanges.find(({ status }) => (status as number) >= 400)?.id
+    const [owners, members] = [await gateway.admin<{ detail: Seen }>('GET', `/exchanges/${failed}`), await asked(`/exchanges/${failed}`)]
+    expect(members.text).toContain(JSON.stringify({ message: owners.body.detail.message }).slice(1, -1))
+    const usage = await gateway.admin<{ rows: Seen[] }>('GET', '/usage?by=key&key=holder')
+    const row = (JSON.parse((await asked('/usage?by=key')).text) as { rows: Seen[] }).rows[0] as Seen
+    expect(hidden(usage.body.rows[0] as Seen, row)).toEqual(['cost'])
+    const key = JSON.parse((await asked('/keys/holder')).text) as Seen
+    expect([hidden((await gateway.admin<Seen>('GET', '/keys/holder')).body, key), key.budgets]).toEqual([['groups'], [{ limit: '5/day' }]])
+  })
+
+  test.each(['/exchanges?target=up%2Fsim', '/usage?by=group', '/usage?by=target', '/usage?by=day,region'])(
+    'cannot find it out with %s',
+    async path => {
+      const { status, text } = await asked(path)
+      expect([status, JSON.parse(text)]).toEqual([403, expect.objectContaining({ code: 'role' })])
+    },
+  )
+
+  test('can be used with the commands', async () => {
+    const { admin } = JSON.parse(gateway.log.find(line => line.includes('control process is ready')) as string) as { admin: string }
+    process.env.SLUICE_ADMIN_TOKEN = token
+    for (const words of ['usage --by key', 'ledger list', 'keys list']) {
+      const { code, out, err } = await gateway.command(...words.split(' '), '--url', admin)
+      expect([code, err]).toEqual([0, ''])
+      expect(out).not.toMatch(/NaN|undefined|secretgroup/)
+    }
+    delete process.env.SLUICE_ADMIN_TOKEN
+  })
 })
 
 describe('sluice cost', () => {
