@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Transaction } from 'kysely'
+import { pageOf } from './store/pages.js'
 import type { Store } from './store/store.js'
 import type { AuditTable, Tables } from './store/tables.js'
 import { turn } from './turns.js'
@@ -98,13 +99,9 @@ export async function listAudit(
     .orderBy('seq', 'desc')
     .limit(limit + 1)
   if (before !== undefined) select = select.where('seq', '<', before)
-  const rows = await select.execute()
-  const page = rows.slice(0, limit)
+  const { page, next } = pageOf(await select.execute(), limit, row => row.seq)
   const json = (text: string | null): unknown => (text === null ? null : JSON.parse(text))
-  return {
-    entries: page.map(row => ({ ...row, before: json(row.before), after: json(row.after) })),
-    next: rows.length > limit ? (page.at(-1)?.seq ?? null) : null,
-  }
+  return { entries: page.map(row => ({ ...row, before: json(row.before), after: json(row.after) })), next }
 }
 
 /** The number of entries that are what was written, the first one that is not, and the last of a whole chain. */

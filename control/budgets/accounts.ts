@@ -2,6 +2,7 @@
 
 import type { Kysely } from 'kysely'
 import type { Spent } from '../../engine/snapshot/model.js'
+import { pageOf } from '../store/pages.js'
 import type { Store } from '../store/store.js'
 import type { Tables } from '../store/tables.js'
 
@@ -29,14 +30,13 @@ export async function listAccounts(
     .orderBy('id')
     .limit(limit + 1)
   if (after !== undefined) query = query.where('id', '>', after)
-  const rows = await query.execute()
-  const page = rows.slice(0, limit)
+  const { page, next } = pageOf(await query.execute(), limit, row => row.id)
   return {
     budgets: page.map(({ id, most, out, spent, until }) => {
       const at = id.lastIndexOf('@')
       return { budget: id.slice(0, at), window: id.slice(at + 1), limit: most, out, spent, resets_at: until }
     }),
-    next: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
+    next,
   }
 }
 

@@ -1,14 +1,16 @@
 // Keys in the store: creates, changes, rotates and revokes them. A key is shown once; the store keeps its SHA-256.
 
-import type { Transaction } from 'kysely'
+import type { Selectable, Transaction } from 'kysely'
 import { type Actor, type Bound, write } from '../audit.js'
 import { type StoredBudget, writtenBudgets } from '../budgets/written.js'
 import { limitsColumn, type WrittenLimits, writtenLimits } from '../limits.js'
 import { Problem } from '../problem.js'
+import { pageOf } from '../store/pages.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable, Tables } from '../store/tables.js'
 import { listOf } from './lookup.js'
-import { isPublicId, newKey, newPublicId, sha256Of } from './secret.js'
+import { checkFree, checkVersion, rowNamed } from './named.js'
+import { newKey, newPublicId, sha256Of } from './secret.js'
 
 /** The permissions of a key. Times are milliseconds since 1970; null means no limit. */
 export interface KeyFields {
@@ -44,7 +46,7 @@ export interface ImportedKey extends Partial<KeyFields> {
   disabled?: boolean
 }
 
-type Row = Omit<KeyTable, 'id'> & { id: number }
+type Row = Selectable<KeyTable>
 type Trx = Transaction<Tables>
 
 /** The groups of a key that names none. */
@@ -71,7 +73,7 @@ export async function createKey(
   const key = await write(store, actor, 'keys.create', async trx => {
     const id = await insert(trx, actor, given, 'active')
     await addSecret(trx, id, sha256Of(secret), secret.slice(-4))
-    const after = await view(trx, await rowOf(trx, given.name))
+    const after = await view(trx, await rowNamed(trx, 'key', given.name))
     // A worker may have looked it up before it existed, and cached it as unknown.
     return { result: after, subject: after.id, after, changed: [{ kind: 'key', id }] }
   })
@@ -79,9 +81,7 @@ export async function createKey(
 }
 
 async function insert(trx: Trx, actor: Actor, given: Partial<KeyFields> & { name: string }, state: KeyTable['state']): Promise<number> {
-  if (isPublicId(given.name, 'key')) throw new Problem(422, 'invalid', `${given.name} has the form of an id: choose another name.`, 'name')
-  const known = await trx.selectFrom('key').select('id').where('name', '=', given.name).executeTakeFirst()
-  if (known) throw new Problem(409, 'key_exists', `There is a key named ${given.name}.`, 'name')
+  await checkFree(trx, 'key', given.name)
   const { id } = await trx
     .insertInto('key')
     .values({
@@ -156,21 +156,9 @@ function viewOf(row: Row, secrets: KeyView['secrets']): KeyView {
   }
 }
 
-async function rowOf(db: Store['db'] | Trx, name: string): Promise<Row> {
-  const row = await db
-    .selectFrom('key')
-    .selectAll()
-    .where(where => where.or([where('name', '=', name), where('public_id', '=', name)]))
-    // An older row may have the id of another one as its name.
-    .orderBy(order => order.case().when('public_id', '=', name).then(0).else(1).end())
-    .executeTakeFirst()
-  if (row === undefined) throw new Problem(404, 'key_unknown', `There is no key named ${name}.`)
-  return row
-}
-
 /** A key by its name or public id. */
 export async function showKey(store: Store, name: string): Promise<KeyView> {
-  return view(store.db, await rowOf(store.db, name))
+  return view(store.db, await rowNamed(store.db, 'key', name))
 }
 
 /** Keys by name, `limit` of them after `after`. */
@@ -185,8 +173,7 @@ export async function listKeys(
     .limit(limit + 1)
   if (after !== undefined) query = query.where('name', '>', after)
   if (of) query = 'teams' in of ? query.where('team', 'in', of.teams) : query.where('name', 'in', of.keys)
-  const rows = await query.execute()
-  const page = rows.slice(0, limit)
+  const { page, next } = pageOf(await query.execute(), limit, row => row.name)
   const ids = page.map(row => row.id)
   const secrets =
     ids.length === 0
@@ -194,7 +181,7 @@ export async function listKeys(
       : await store.db.selectFrom('key_secret').selectAll().where('key_id', 'in', ids).orderBy('created_at', 'desc').execute()
   const secretsOf = (id: number): KeyView['secrets'] =>
     secrets.filter(one => one.key_id === id).map(({ last4, created_at, expires_at }) => ({ last4, created_at, expires_at }))
-  return { keys: page.map(row => viewOf(row, secretsOf(row.id))), next: rows.length > limit ? (page.at(-1)?.name ?? null) : null }
+  return { keys: page.map(row => viewOf(row, secretsOf(row.id))), next }
 }
 
 interface Change {
@@ -213,9 +200,8 @@ async function change(
   run: (trx: Trx, row: Row) => Promise<Partial<KeyTable>>,
 ): Promise<KeyView> {
   return write(store, actor, operation, async trx => {
-    const row = await rowOf(trx, name)
-    if (version !== undefined && version !== row.version)
-      throw new Problem(412, 'version', `The key ${row.name} has been changed since: its version is ${row.version}.`)
+    const row = await rowNamed(trx, 'key', name)
+    checkVersion('key', row, version)
     const before = await view(trx, row)
     const set = await run(trx, row)
     await trx
@@ -223,7 +209,7 @@ async function change(
       .set({ ...set, version: row.version + 1 } as never)
       .where('id', '=', row.id)
       .execute()
-    const after = await view(trx, await rowOf(trx, row.public_id))
+    const after = await view(trx, await rowNamed(trx, 'key', row.public_id))
     return { result: after, subject: after.id, before, after, changed: [{ kind: 'key', id: row.id, ...(isNow && { isNow }) }] }
   })
 }

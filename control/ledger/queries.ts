@@ -1,9 +1,11 @@
 // Queries of the ledger: sums, rows, exports, and the verification of its sums.
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { ESTIMATED, HEDGED, MIRROR, STREAM } from '../../engine/control/records.js'
 import type { Bound } from '../audit.js'
 import { verifyAccounts } from '../budgets/accounts.js'
-import { DAY, ENDED, FLAG_ESTIMATED, FLAG_HEDGED, FLAG_MIRROR, FLAG_STREAM, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
+import { DAY, ENDED, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
+import { pageOf } from '../store/pages.js'
 import { idAt } from '../store/periods.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums, Tables } from '../store/tables.js'
@@ -91,12 +93,8 @@ export async function usagePage(store: Store, query: UsageQuery): Promise<{ rows
   const of = await boundIn(store, query.of)
   const sums = source ? fromRollup(query, source, key, model, of) : fromRows(query, key, model, of)
   const rows = await inPages(store, query, sums)
-  const page = rows.slice(0, query.limit)
-  const last = rows.length > query.limit ? page.at(-1) : undefined
-  return {
-    rows: await withTexts(store, page, query.by),
-    next: last === undefined ? null : ['n', ...query.by].map(name => last[name] as number),
-  }
+  const { page, next } = pageOf(rows, query.limit, last => ['n', ...query.by].map(name => last[name] as number))
+  return { rows: await withTexts(store, page, query.by), next }
 }
 
 /** A page of sums, and a row more if there is one. Rows with as many exchanges are in the order of their numbers. */
@@ -254,8 +252,8 @@ export async function listExchanges(store: Store, query: ExchangeQuery): Promise
     .orderBy('id', 'desc')
     .limit(query.limit + 1)
     .execute()
-  const page = rows.slice(0, query.limit)
-  return { exchanges: await shown(store, page), next: rows.length > query.limit ? (page.at(-1)?.id ?? null) : null }
+  const { page, next } = pageOf(rows, query.limit, row => row.id)
+  return { exchanges: await shown(store, page), next }
 }
 
 export async function showExchange(store: Store, id: string, of?: Bound): Promise<ExchangeView | undefined> {
@@ -285,10 +283,10 @@ async function shown(store: Store, rows: readonly LedgerTable[]): Promise<Exchan
     return {
       ...view,
       ended: ENDED[ended] ?? null,
-      stream: (flags & FLAG_STREAM) !== 0,
-      estimated: (flags & FLAG_ESTIMATED) !== 0,
-      mirror: (flags & FLAG_MIRROR) !== 0,
-      hedged: (flags & FLAG_HEDGED) !== 0,
+      stream: (flags & STREAM) !== 0,
+      estimated: (flags & ESTIMATED) !== 0,
+      mirror: (flags & MIRROR) !== 0,
+      hedged: (flags & HEDGED) !== 0,
       ...figures,
     }
   })

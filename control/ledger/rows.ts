@@ -1,13 +1,13 @@
 // Records as rows of the ledger, and the sums of rows.
 
-import { PARTIAL } from '../../engine/control/records.js'
+import { ESTIMATED, HEDGED, MIRROR, PARTIAL, STREAM } from '../../engine/control/records.js'
 import { storable } from '../../engine/core/text.js'
-import { DAY, FLAG_ESTIMATED, FLAG_HEDGED, FLAG_MIRROR, FLAG_STREAM, HOUR, RARE_METERS, ROLLUPS, SUMS } from '../store/columns.js'
+import { DAY, HOUR, RARE_METERS, ROLLUPS, SUMS } from '../store/columns.js'
 import type { NameKind } from '../store/names.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums } from '../store/tables.js'
 import { isTooLong, listOf } from './lists.js'
-import type { Price, Pricing } from './price.js'
+import { type Price, type Pricing, recordedPrice } from './price.js'
 import type { ExchangeRecord } from './record.js'
 
 /** A row, and its detail if it has one. */
@@ -54,8 +54,8 @@ const TEXTS = NAMED_COLUMNS.map((column): TextOf => NAMED[column][1])
 const WHOLE = new Set((['purse', 'facts', 'tags'] as const).map(name => NAMED_COLUMNS.indexOf(name)))
 
 /** Makes rows of records; names that are new are added to the store. */
-export async function rowsOf(records: readonly ExchangeRecord[], store: Store, pricing: Pricing): Promise<Entry[]> {
-  const prices = records.map(pricing)
+export async function rowsOf(records: readonly ExchangeRecord[], store: Store, pricing: Pricing = recordedPrice): Promise<Entry[]> {
+  const prices = records.map(record => pricing(record))
   const texts: (string | undefined)[] = []
   for (const [index, record] of records.entries())
     for (const [place, textOf] of TEXTS.entries()) texts.push(cut(textOf(record, prices[index]), place))
@@ -83,10 +83,10 @@ function rowOf(record: ExchangeRecord, names: Record<NamedColumn, number | null>
     status: record.status,
     ended: record.ended,
     flags:
-      (record.isStream ? FLAG_STREAM : 0) +
-      (record.isEstimated ? FLAG_ESTIMATED : 0) +
-      (record.isMirror ? FLAG_MIRROR : 0) +
-      (record.isHedged ? FLAG_HEDGED : 0),
+      (record.isStream ? STREAM : 0) +
+      (record.isEstimated ? ESTIMATED : 0) +
+      (record.isMirror ? MIRROR : 0) +
+      (record.isHedged ? HEDGED : 0),
     input: whole(record.input),
     output: whole(record.output),
     cached: whole(record.cached),

@@ -88,18 +88,9 @@ export const ROLLUPS = {
 export const HOUR = 3_600_000
 export const DAY = 86_400_000
 
-/** How an exchange ended: the values of the column `ended`. */
+/** How an exchange ended, by the number in the column `ended`, which is that of a record (engine/control/records.ts). */
 export const ENDED = ['ok', 'refused', 'failed', 'partial', 'aborted', 'lost'] as const
 export type Ended = (typeof ENDED)[number]
-
-/** Bits of the column `flags`. */
-export const FLAG_STREAM = 1
-/** Its usage, or a part of it, was estimated, not reported. */
-export const FLAG_ESTIMATED = 2
-/** It is a mirrored copy, whose answer nobody received. */
-export const FLAG_MIRROR = 4
-/** A second target was tried because the first was slow. */
-export const FLAG_HEDGED = 8
 
 /** Columns for meters that most exchanges do not use. */
 export const RARE_METERS = [

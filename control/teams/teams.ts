@@ -1,12 +1,13 @@
 // Teams in the store: the common budgets and limits of their keys. A key belongs to the team that it names, whether or not
 // the team has a row: without one, nothing is limited.
 
-import type { Transaction } from 'kysely'
+import type { Selectable, Transaction } from 'kysely'
 import { type Actor, write } from '../audit.js'
 import { type StoredBudget, writtenBudgets } from '../budgets/written.js'
-import { isPublicId, newPublicId } from '../keys/secret.js'
+import { checkFree, checkVersion, rowNamed } from '../keys/named.js'
+import { newPublicId } from '../keys/secret.js'
 import { limitsColumn, type WrittenLimits, writtenLimits } from '../limits.js'
-import { Problem } from '../problem.js'
+import { pageOf } from '../store/pages.js'
 import type { Store } from '../store/store.js'
 import type { Tables, TeamTable } from '../store/tables.js'
 
@@ -32,7 +33,7 @@ export interface TeamPatch extends Partial<Omit<TeamFields, 'name'>> {
   state?: TeamTable['state']
 }
 
-type Row = Omit<TeamTable, 'id'> & { id: number }
+type Row = Selectable<TeamTable>
 type Db = Store['db'] | Transaction<Tables>
 
 const DEFAULTS: Omit<TeamFields, 'name'> = { note: null, limits: null, budgets: null }
@@ -40,10 +41,7 @@ const DEFAULTS: Omit<TeamFields, 'name'> = { note: null, limits: null, budgets: 
 /** Creates a team; existing keys that name it belong to it from then on. Throws 409 if the name is taken. */
 export async function createTeam(store: Store, actor: Actor, given: Partial<TeamFields> & { name: string }): Promise<TeamView> {
   return write(store, actor, 'teams.create', async trx => {
-    if (isPublicId(given.name, 'team'))
-      throw new Problem(422, 'invalid', `${given.name} has the form of an id: choose another name.`, 'name')
-    const known = await trx.selectFrom('team').select('id').where('name', '=', given.name).executeTakeFirst()
-    if (known) throw new Problem(409, 'team_exists', `There is a team named ${given.name}.`, 'name')
+    await checkFree(trx, 'team', given.name)
     const { id } = await trx
       .insertInto('team')
       .values({
@@ -56,7 +54,7 @@ export async function createTeam(store: Store, actor: Actor, given: Partial<Team
       })
       .returning('id')
       .executeTakeFirstOrThrow()
-    const after = await view(trx, await rowOf(trx, given.name))
+    const after = await view(trx, await rowNamed(trx, 'team', given.name))
     return { result: after, subject: after.id, after, changed: [{ kind: 'team', id }] }
   })
 }
@@ -64,9 +62,8 @@ export async function createTeam(store: Store, actor: Actor, given: Partial<Team
 /** Changes a team. Throws 412 if another change came first. */
 export async function setTeam(store: Store, actor: Actor, name: string, patch: TeamPatch, version: number | undefined): Promise<TeamView> {
   return write(store, actor, 'teams.set', async trx => {
-    const row = await rowOf(trx, name)
-    if (version !== undefined && version !== row.version)
-      throw new Problem(412, 'version', `The team ${row.name} has been changed since: its version is ${row.version}.`)
+    const row = await rowNamed(trx, 'team', name)
+    checkVersion('team', row, version)
     const before = await view(trx, row)
     const { state = row.state, ...fields } = patch
     await trx
@@ -74,14 +71,14 @@ export async function setTeam(store: Store, actor: Actor, name: string, patch: T
       .set({ ...columnsOf({ ...before, ...fields }), state, version: row.version + 1 })
       .where('id', '=', row.id)
       .execute()
-    const after = await view(trx, await rowOf(trx, row.public_id))
+    const after = await view(trx, await rowNamed(trx, 'team', row.public_id))
     return { result: after, subject: after.id, before, after, changed: [{ kind: 'team', id: row.id }] }
   })
 }
 
 /** A team by its name or public id. */
 export async function showTeam(store: Store, name: string): Promise<TeamView> {
-  return view(store.db, await rowOf(store.db, name))
+  return view(store.db, await rowNamed(store.db, 'team', name))
 }
 
 /** Teams by name, `limit` of them after `after`; `only` some, if the actor is bound to them. */
@@ -96,25 +93,12 @@ export async function listTeams(
     .limit(limit + 1)
   if (after !== undefined) query = query.where('name', '>', after)
   if (only !== undefined) query = query.where('name', 'in', [...only, ''])
-  const rows = await query.execute()
-  const page = rows.slice(0, limit)
+  const { page, next } = pageOf(await query.execute(), limit, row => row.name)
   const counts = await keysOf(
     db,
     page.map(row => row.name),
   )
-  return { teams: page.map(row => viewOf(row, counts.get(row.name) ?? 0)), next: rows.length > limit ? (page.at(-1)?.name ?? null) : null }
-}
-
-async function rowOf(db: Db, name: string): Promise<Row> {
-  const row = await db
-    .selectFrom('team')
-    .selectAll()
-    .where(where => where.or([where('name', '=', name), where('public_id', '=', name)]))
-    // An older row may have the id of another one as its name.
-    .orderBy(order => order.case().when('public_id', '=', name).then(0).else(1).end())
-    .executeTakeFirst()
-  if (row === undefined) throw new Problem(404, 'team_unknown', `There is no team named ${name}.`)
-  return row
+  return { teams: page.map(row => viewOf(row, counts.get(row.name) ?? 0)), next }
 }
 
 async function keysOf(db: Db, names: readonly string[]): Promise<Map<string | null, number>> {
