@@ -5,7 +5,7 @@ import { type OpenMetricsContentType, Registry, type RegistryContentType } from 
 import { METERS } from '../engine/core/meters.js'
 import type { Spent } from '../engine/snapshot/model.js'
 import { createInstruments, type Instruments, MOST_SERIES, OTHER } from './instruments.js'
-import type { Pricing } from './ledger/price.js'
+import { recordedPrice } from './ledger/price.js'
 import type { ExchangeRecord } from './ledger/record.js'
 import type { Reloads } from './settings.js'
 import { ENDED } from './store/columns.js'
@@ -17,7 +17,6 @@ export interface MetricsOptions {
   /** Names of metrics that are left out, and labels as `metric.label`. */
   without: readonly string[]
   currency: string
-  pricing: Pricing
   config: string
   version: string
   restarts: number
@@ -149,14 +148,10 @@ function countExchanges(instruments: Instruments, alike: Alike): void {
   for (const [kind, count] of used) tokens.at({ kind, ...names })(count)
 }
 
-function countMoney(
-  { cost, charge, unpriced }: Instruments,
-  alike: Alike,
-  { currency, pricing }: Pick<MetricsOptions, 'currency' | 'pricing'>,
-): void {
+function countMoney({ cost, charge, unpriced }: Instruments, alike: Alike, { currency }: Pick<MetricsOptions, 'currency'>): void {
   let [priced, without, costs, charges] = [0, 0, 0, 0]
   for (const record of alike) {
-    const price = pricing(record)
+    const price = recordedPrice(record)
     if (price) {
       priced++
       costs += price.cost

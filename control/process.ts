@@ -16,7 +16,6 @@ import { type Changes, type ChangesOptions, followChanges } from './keys/changes
 import { LastUsed } from './keys/last-used.js'
 import { createLookup } from './keys/lookup.js'
 import { Ingest } from './ledger/ingest.js'
-import { recordedPrice } from './ledger/price.js'
 import { lockWhenFree } from './lock.js'
 import { hourly } from './log.js'
 import { createMetrics, type Metrics } from './metrics.js'
@@ -58,7 +57,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     ingest.drainSoon()
   })
   const room = new Room(keeper, settings.kept.size, log)
-  const ingest = new Ingest({ keeper, spool, pricing: recordedPrice, bookings: [], log, instance: () => instance })
+  const ingest = new Ingest({ keeper, spool, log, instance: () => instance })
   const treasury = new Treasury({ keeper, instance: () => instance, recall: (account, except) => workers.recall(account, except) })
   const workers: Workers = new Workers({
     path: join(settings.folder, CONTROL_SOCKET),
@@ -84,7 +83,6 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
   const metrics = createMetrics({
     without: settings.metrics.without,
     currency: settings.currency,
-    pricing: recordedPrice,
     config: settings.config,
     version: settings.version,
     restarts: settings.restarts,

@@ -10,7 +10,7 @@ import { type Keeper, StoreUnreachable } from '../store/keeper.js'
 import { isOfValue } from '../store/refused.js'
 import type { LedgerTable } from '../store/tables.js'
 import { turn } from '../turns.js'
-import type { Pricing } from './price.js'
+import { recordedPrice } from './price.js'
 import type { ExchangeRecord } from './record.js'
 import { type Entry, rowsOf } from './rows.js'
 import { type Booking, writeEntries } from './write.js'
@@ -31,8 +31,6 @@ export const INSTANCE_GONE = 600_000
 export interface IngestOptions {
   keeper: Keeper
   spool: Spool
-  pricing: Pricing
-  bookings: readonly Booking[]
   log: Logger
   /** The id of this instance in the store, known after the store was opened. */
   instance(): number
@@ -126,11 +124,11 @@ export class Ingest {
 
   /** Returns false if the store did not accept them. */
   private async write(records: readonly ExchangeRecord[]): Promise<boolean> {
-    const { keeper, pricing, bookings } = this.options
+    const { keeper } = this.options
     try {
       const store = keeper.get()
-      const entries = await rowsOf(records, store, pricing)
-      await writeEntries(store, entries, this.options.instance() % PARTS, [this.closeRows, this.bookMoney, ...bookings])
+      const entries = await rowsOf(records, store)
+      await writeEntries(store, entries, this.options.instance() % PARTS, [this.closeRows, this.bookMoney])
       keeper.succeeded()
       return true
     } catch (error) {
@@ -197,7 +195,7 @@ export class Ingest {
     try {
       const store = keeper.get()
       // The cost so far, which is charged to its budgets if the exchange is lost.
-      const entries = await rowsOf(records, store, record => (record.accounts === undefined ? undefined : this.options.pricing(record)))
+      const entries = await rowsOf(records, store, record => (record.accounts === undefined ? undefined : recordedPrice(record)))
       const at = Date.now()
       const instance = this.options.instance()
       const known = this.opened.get(worker) ?? new Set()
@@ -284,7 +282,7 @@ export class Ingest {
   }
 
   private async writeLostWhere([column, value]: ['worker', string] | ['instance', number]): Promise<void> {
-    const { keeper, bookings, log } = this.options
+    const { keeper, log } = this.options
     try {
       const store = keeper.get()
       for (;;) {
@@ -299,7 +297,6 @@ export class Ingest {
         const ids = rows.map(row => row.id)
         await writeEntries(store, entries, this.options.instance() % PARTS, [
           this.bookMoney,
-          ...bookings,
           async trx => void (await trx.deleteFrom('open').where('id', 'in', ids).execute()),
         ])
         log.warn({ [column]: value, exchanges: ids.length }, 'exchanges were lost with the process that served them')

@@ -1,9 +1,8 @@
 // Budgets of keys, the accounts that grant money, the shares of workers, and the accounts of each row.
 
 import type { Kysely, Migration } from 'kysely'
-import type { Engine } from '../engine.js'
 
-export function budgets(_engine: Engine): Migration {
+export function budgets(): Migration {
   return {
     async up(untyped) {
       const db = untyped as Kysely<never>

@@ -1,13 +1,12 @@
 // The usage of teams and routes by day: counting it from rows takes seconds for a million rows.
 
 import { type Kysely, type Migration, sql } from 'kysely'
-import type { Engine } from '../engine.js'
 
 const BY = ['day', 'team', 'grp', 'model', 'route', 'part']
 const SUMS = ['n', 'failures', 'partial', 'input', 'output', 'cached', 'cache_write', 'reasoning', 'cost', 'charge', 'unpriced', 'ms_sum']
 const DAY = 86_400_000
 
-export function dayTeam(_engine: Engine): Migration {
+export function dayTeam(): Migration {
   return {
     async up(untyped) {
       const db = untyped as Kysely<never>
