@@ -1,5 +1,6 @@
 // Counts limits for the workers of one instance in their supervisor, over the channel between them.
 
+import { Asks } from '../../engine/control/asks.js'
 import { LocalCounter } from '../../engine/limits/counter.js'
 import type { Counter, Grant, HeldSlots } from '../../engine/limits/shared.js'
 
@@ -51,14 +52,16 @@ type Unnumbered<Question> = Question extends unknown ? Omit<Question, 'number'> 
 export class SupervisedCounter implements Counter {
   private count = 1
   private number = 0
-  private readonly waiting = new Map<number, (answer: LimitAnswer) => void>()
+  private readonly asks: Asks<LimitQuestion, LimitAnswer>
 
-  constructor(private readonly send: (question: LimitQuestion) => void) {}
+  constructor(send: (question: LimitQuestion) => void) {
+    this.asks = new Asks(send, () => new Error('the process that counts limits does not answer'), PATIENCE)
+  }
 
   /** Call it with each answer of the supervisor. */
   answered(answer: LimitAnswer): void {
     this.count = answer.processes
-    this.waiting.get(answer.number)?.(answer)
+    this.asks.answer(answer.number, answer)
   }
 
   processes(): number {
@@ -83,17 +86,6 @@ export class SupervisedCounter implements Counter {
 
   private ask(question: Unnumbered<LimitQuestion>): Promise<LimitAnswer> {
     const number = this.number++
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.waiting.delete(number)
-        reject(new Error('the process that counts limits does not answer'))
-      }, PATIENCE)
-      this.waiting.set(number, answer => {
-        clearTimeout(timer)
-        this.waiting.delete(number)
-        resolve(answer)
-      })
-      this.send({ ...question, number } as LimitQuestion)
-    })
+    return this.asks.ask(number, { ...question, number } as LimitQuestion)
   }
 }

@@ -16,10 +16,12 @@ export class Asks<Message, Answer> {
   /**
    * @param send sends a message, if there is a connection
    * @param late the error if no answer comes in time
+   * @param patience milliseconds that an asker waits
    */
   constructor(
     private readonly send: (message: Message) => void,
     private readonly late: () => Error,
+    private readonly patience = PATIENCE,
   ) {}
 
   get size(): number {
@@ -29,7 +31,7 @@ export class Asks<Message, Answer> {
   /** Sends a message, and resolves with its answer. Rejects if none comes in time. */
   ask(number: number, message: Message): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.fail(number, this.late()), PATIENCE)
+      const timer = setTimeout(() => this.fail(number, this.late()), this.patience)
       // Nothing but an exchange, whose socket is open, needs the answer.
       timer.unref()
       this.waiting.set(number, { message, timer, resolve, reject })
