@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type { Field } from '../../codegen/check/ledger.js'
 import { GatewayError, renderError, unsupportedModel } from '../../engine/core/errors.js'
 import type { Exchange } from '../../engine/core/exchange.js'
+import { once } from '../../engine/core/once.js'
 import { NANO } from '../../engine/core/usage.js'
 import type { RateLimits } from '../../engine/limits/registry.js'
 import type { Dialect, Json, Plan } from '../../engine/plan.js'
@@ -11,7 +12,7 @@ import { priceAt, pricesTimes } from '../../engine/snapshot/catalogue.js'
 import type { Binding, Key, Route, Snapshot, Target } from '../../engine/snapshot/model.js'
 import { pairOf } from '../../engine/snapshot/pairs.js'
 import { presentedKey } from '../../engine/snapshot/presented-key.js'
-import { admit } from '../../engine/stages/admit.js'
+import { admit, checkPermission } from '../../engine/stages/admit.js'
 import type { Attempt } from '../../engine/stages/attempt.js'
 import { choose, mayUse } from '../../engine/stages/choose.js'
 import { failure } from '../../engine/stages/fail.js'
@@ -170,9 +171,7 @@ export function namedKey(name: string, route: Route, snapshot: Snapshot): Key | 
   if (route.auth.length === 0) return undefined
   const key = [...snapshot.keys.values()].find(one => one.name === name)
   if (key === undefined) throw new UsageError(`There is no key ${name} in the file.`)
-  if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')
-  if (key.expires !== undefined && key.expires <= Date.now()) throw new GatewayError('permission', 'This API key has expired.')
-  if (key.mayAsk && !key.mayAsk(route.name)) throw new GatewayError('permission', 'This API key may not use this route.')
+  checkPermission(key, route)
   return key
 }
 
@@ -300,14 +299,6 @@ function whyLost(path: string, binding: Binding, lost: Reasons): string {
       ? 'the provider does not take it'
       : 'no schema names it, so no mapping reads it')
   )
-}
-
-function once<Value>(make: () => Value): () => Value {
-  let made: { value: Value } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
 }
 
 const MASK = '***'

@@ -1,6 +1,7 @@
 // Compiles a project to modules: each format, each mapping and each dialect's schemas is a unit, which is compiled only if
 // neither the base nor the cache has it. The plan, which imports them, is printed afterwards (print/project.ts).
 
+import { once } from '../../engine/core/once.js'
 import type { CatalogueEntry } from '../../engine/plan.js'
 import type { Field } from '../check/ledger.js'
 import { checkPrices } from '../check/prices.js'
@@ -63,14 +64,6 @@ export function compileProject(project: Project, placement: Placement): Compiled
     providers: providers.functions,
   }
   return { project, output, keys, modules, catalogue: models, ledger: mappings.ledger }
-}
-
-function once<Value>(make: () => Value): () => Value {
-  let made: { value: Value } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
 }
 
 /** The modules of formats, by dialect. */

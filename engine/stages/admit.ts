@@ -24,14 +24,19 @@ function admitted(key: Key | undefined, route: Route, exchange: Exchange, snapsh
   // Budgets and kept answers belong to a name: another key with it would get those of the key in the file.
   if (key.id !== undefined && snapshot.keyNames.has(key.name))
     throw new GatewayError('permission', `Another API key has the name '${key.name}' in the configuration, so this one may not be used.`)
-  if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')
-  if (key.expires !== undefined && key.expires <= Date.now()) throw new GatewayError('permission', 'This API key has expired.')
-  if (key.mayAsk && !key.mayAsk(route.name)) throw new GatewayError('permission', 'This API key may not use this route.')
+  checkPermission(key, route)
   if (key.mayComeFrom && !key.mayComeFrom(exchange.address()))
     throw new GatewayError('permission', 'This API key may not be used from this address.')
   const { times } = snapshot.standingOf(key)
   if (times !== 1) exchange.log.times = times
   return key
+}
+
+/** Throws if a key may not be used on a route, from wherever. */
+export function checkPermission(key: Key, route: Route): void {
+  if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')
+  if (key.expires !== undefined && key.expires <= Date.now()) throw new GatewayError('permission', 'This API key has expired.')
+  if (key.mayAsk && !key.mayAsk(route.name)) throw new GatewayError('permission', 'This API key may not use this route.')
 }
 
 /** An accepted key is found by its text: one Map lookup, whose time reveals nothing about a wrong text. */
