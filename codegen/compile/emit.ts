@@ -1,7 +1,7 @@
 // Compiles what the steps of a stream emit. An event literal in the mapping becomes text at build, except for its values;
 // any other event is a value that is serialised at run time.
 
-import { type BindNode, calledName, isQualified, literalPairs, type NameNode, type Node, some } from '../jsonata/ast.js'
+import { type BindNode, calledName, isQualified, literalPairs, type NameNode, type Node, some, withoutThunk } from '../jsonata/ast.js'
 import type { Global } from '../jsonata/context.js'
 import { type Js, js, json } from '../jsonata/js.js'
 import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
@@ -312,11 +312,6 @@ function mergedIn(node: Node, sight: Sight): Node[] | undefined {
 }
 
 // Nodes ------------------------------------------------------------------------------------------------------------
-
-/** The node inside the parser's wrapper of a call at the end of a function. */
-function withoutThunk(node: Node): Node {
-  return node.type === 'lambda' && node.thunk ? node.body : node
-}
 
 /** A block that binds new names to values before its last expression. */
 function blockIn(node: Node): { binds: BindNode[]; last: Node } | undefined {

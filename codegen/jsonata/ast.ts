@@ -157,6 +157,11 @@ export interface ThunkNode extends Common {
   body: FunctionNode
 }
 
+/** The node inside that wrapper. */
+export function withoutThunk(node: Node): Node {
+  return node.type === 'lambda' && node.thunk ? node.body : node
+}
+
 export interface ApplyNode extends Common {
   type: 'apply'
   lhs: Node

@@ -1,6 +1,6 @@
 // `a ? b : c`, and the parser's form of `a ?? b` and `a ?: b`.
 
-import { type ConditionNode, calledName, type Node, some } from '../ast.js'
+import { type ConditionNode, calledName, type Node, some, withoutThunk } from '../ast.js'
 import { compile, type Env, envWithFacts, named, operation } from '../context.js'
 import { whereTrue } from '../facts.js'
 import { js } from '../js.js'
@@ -37,7 +37,7 @@ export function compileCondition(node: ConditionNode, env: Env, arm: (node: Node
 /** The parser repeats `a` in `a ?? b` and `a ?: b`, like an author of `a ? a : b`; it is evaluated once. */
 function sameValue(node: ConditionNode): { value: Node; test: 'exists' | 'truth' } | undefined {
   const condition = node.condition
-  const then = unthunk(node.then)
+  const then = withoutThunk(node.then)
   // The parser copies through JSON text, which turns a regex into `{}`: the original is the one to compile.
   const isSame = (left: Node): boolean => JSON.stringify(left) === JSON.stringify(then) || isSameRead(left, then)
   if (condition.type === 'function' && calledName(condition) === 'exists' && condition.procedure.position === undefined) {
@@ -55,7 +55,3 @@ function isSameRead(left: Node, right: Node): boolean {
 }
 
 const READS = new Set(['path', 'variable', 'name', 'string', 'number', 'value', 'binary'])
-
-function unthunk(node: Node): Node {
-  return node.type === 'lambda' && node.thunk ? node.body : node
-}

@@ -1,6 +1,6 @@
 // The body of a lambda that becomes a loop's body.
 
-import type { Node } from '../ast.js'
+import type { Node, ThunkNode } from '../ast.js'
 import { compile, type Env, emit, rt, value } from '../context.js'
 import { type Js, js } from '../js.js'
 import { PATHS } from '../runtime.js'
@@ -35,12 +35,21 @@ export function iteration(node: Node, params: string[], operands: Operand[], env
 
 /** A lambda's body inside a loop: its tail calls are plain calls, whose results are not collapsed. */
 export function bodyOf(node: Node, env: Env): Operand {
-  if (node.type === 'lambda' && node.thunk) return env.compilers.call(node.body, { ...env, isTail: true }, undefined, literal(null))
-  if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, bodyOf), node, env)
-  if (node.type === 'block' && !node.predicate && !node.group) return finishRaw(compileBlock(node, env, bodyOf), node, env)
+  return bodyWith(compileLast, node, env)
+}
+
+const compileLast = (node: ThunkNode, env: Env): Operand =>
+  env.compilers.call(node.body, { ...env, isTail: true }, undefined, literal(null))
+
+/** A lambda's body; `last` compiles a call at its end. */
+export function bodyWith(last: (node: ThunkNode, env: Env) => Operand, node: Node, env: Env): Operand {
+  const inner = (one: Node, at: Env): Operand => bodyWith(last, one, at)
+  if (node.type === 'lambda' && node.thunk) return last(node, env)
+  if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, inner), node, env)
+  if (node.type === 'block' && !node.predicate && !node.group) return finishRaw(compileBlock(node, env, inner), node, env)
   return compile(node, env)
 }
 
-export function finishRaw(operand: Operand, node: Node, env: Env): Operand {
+function finishRaw(operand: Operand, node: Node, env: Env): Operand {
   return node.keepArray ? value(js`${rt(env, PATHS, 'keepArray')}(${operand.code})`, operand.bits) : operand
 }

@@ -9,10 +9,8 @@ import { CALLS, SIGNATURE } from '../runtime.js'
 import { bindsOf, Scope, type Variable } from '../scope.js'
 import { ANY, argumentList, FUN, literal, type Operand, type Result, resultOf } from '../types.js'
 import { Lines } from '../unit.js'
-import { compileBlock } from './block.js'
 import { compileCallWith } from './call.js'
-import { compileCondition } from './condition.js'
-import { finishRaw } from './lambda-body.js'
+import { bodyWith } from './lambda-body.js'
 import { findVariable } from './variable.js'
 
 /** A lambda as a constant; `name` is the variable that it is bound to, by which it may call itself. */
@@ -55,7 +53,7 @@ export function compileLambda(node: LambdaNode, env: Env, name?: string): Operan
     })
     const tailCalls = { found: false, isRaw: false }
     const inner: Env = { ...env, out, scope, level: env.level + 1, isStraight: true, isOutput: false, mayTailCall, tailCalls }
-    const result = lambdaBody(node.body, inner)
+    const result = bodyWith(compileTail, node.body, inner)
     const known = resultOf(result)
     return { out, code: result.code, found: tailCalls.found, result: { ...known, raw: known.raw === true || tailCalls.isRaw }, names }
   }
@@ -98,13 +96,6 @@ function isGivenContext(name: string, call: FunctionNode): boolean {
   if (!Object.hasOwn(builtins, name)) return false
   const params = parametersOf(name)
   return params.some(param => param.contextual) && call.arguments.length < params.length
-}
-
-function lambdaBody(node: Node, env: Env): Operand {
-  if (node.type === 'lambda' && node.thunk) return compileTail(node, env)
-  if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, lambdaBody), node, env)
-  if (node.type === 'block' && !node.predicate && !node.group) return finishRaw(compileBlock(node, env, lambdaBody), node, env)
-  return compile(node, env)
 }
 
 /** The last call of a lambda: unless it is known to terminate, it is returned to the caller, so that it needs no stack. */
