@@ -9,6 +9,7 @@ import { matcher } from '../engine/core/text.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
 import { mayUse } from '../engine/stages/choose.js'
 import type { GatewayKey } from '../schemas/config/types.js'
+import { findIn } from './config/find.js'
 import { unseenBy } from './config/patterns.js'
 import { type ReadSecret, secretReader } from './config/secret.js'
 import type { Prepared } from './prepare.js'
@@ -49,20 +50,12 @@ export function warningsIn(documents: readonly YamlDocument[], prepared: Prepare
   return document === undefined ? [] : [...warningsOfFile(documents, prepared.gateway), ...warningsOfServed(document, prepared)]
 }
 
-type Warn = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
-
-function warnIn(document: YamlDocument, findings: Finding[]): Warn {
-  return (pointer, rule, detail, remedy) => {
-    findings.push({ ...document.at(pointer), rule, detail, remedy })
-  }
-}
-
 /** The warnings that need nothing but the file, which may have errors. */
 export function warningsOfFile(documents: readonly YamlDocument[], gateway: GatewayConfig): Finding[] {
   const findings: Finding[] = []
   const [document, second] = documents
   if (document === undefined) return []
-  const warn = warnIn(document, findings)
+  const warn = findIn(document, findings)
   if (second !== undefined)
     findings.push({
       ...second.at([]),
@@ -128,7 +121,7 @@ export function warningsOfFile(documents: readonly YamlDocument[], gateway: Gate
 /** The warnings about what is served. */
 function warningsOfServed(document: YamlDocument, { gateway, snapshot }: Prepared): Finding[] {
   const findings: Finding[] = []
-  const warn = warnIn(document, findings)
+  const warn = findIn(document, findings)
   const models = [...snapshot.models.values()]
   // A pattern matches more models than lists show.
   const beginnings = Object.keys(gateway.models).flatMap(name => (name.includes('*') ? [name.slice(0, name.indexOf('*'))] : []))

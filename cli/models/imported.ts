@@ -54,6 +54,12 @@ export function unchecked(data: { [Key in keyof WrittenModel]: unknown }): Writt
   return present(data) as WrittenModel
 }
 
+/** The kinds in a list, by the names that a table has for them; undefined for none. */
+export function kindsOf(list: readonly string[] | undefined, names: Readonly<Record<string, string>>): string[] | undefined {
+  const known = Object.entries(names).flatMap(([theirs, ours]) => (list?.includes(theirs) ? [ours] : []))
+  return known.length > 0 ? known : undefined
+}
+
 /** The traits of a model that takes nothing but some kinds in conversations, by a list of all of them; none without a list. */
 export function refusedMedia(kinds: readonly string[] | undefined): Partial<Record<'images' | 'audio' | 'video', false>> {
   const traits = { images: 'image', audio: 'audio', video: 'video' } as const

@@ -1,6 +1,6 @@
 // The table of models.dev (`api.json`): providers, each with its models, prices in USD for a million.
 
-import { day, type Imported, type Note, present, pricesOf, refusedMedia, type TableNames, tokens, unchecked } from '../imported.js'
+import { day, type Imported, kindsOf, type Note, present, pricesOf, refusedMedia, type TableNames, tokens, unchecked } from '../imported.js'
 
 interface Costs {
   input?: number
@@ -27,7 +27,7 @@ interface Row {
   [other: string]: unknown
 }
 
-const KINDS = ['text', 'image', 'audio', 'video', 'pdf']
+const KINDS = { text: 'text', image: 'image', audio: 'audio', video: 'video', pdf: 'pdf' }
 const KNOWN = new Set([
   ...['id', 'name', 'reasoning', 'temperature', 'structured_output', 'release_date', 'modalities', 'limit', 'cost'],
   // Fields that nothing here uses.
@@ -61,10 +61,6 @@ export function readModelsDev(table: Record<string, { models?: Record<string, Ro
           structured: row.structured_output === true ? 'native' : undefined,
           ...(row.modalities?.output?.includes('text') && refusedMedia(row.modalities.input)),
         })
-        const kinds = (list: string[] | undefined): string[] | undefined => {
-          const known = KINDS.filter(kind => list?.includes(kind))
-          return known.length > 0 ? known : undefined
-        }
         models.push({
           provider,
           name: id,
@@ -73,8 +69,8 @@ export function readModelsDev(table: Record<string, { models?: Record<string, Ro
             created: day(row.release_date),
             context: tokens(row.limit?.input) ?? tokens(row.limit?.context),
             max_output: tokens(row.limit?.output),
-            inputs: kinds(row.modalities?.input),
-            outputs: kinds(row.modalities?.output)?.filter(kind => kind !== 'pdf'),
+            inputs: kindsOf(row.modalities?.input, KINDS),
+            outputs: kindsOf(row.modalities?.output, KINDS)?.filter(kind => kind !== 'pdf'),
             traits: Object.keys(traits).length > 0 ? traits : undefined,
             prices: pricesOf(metersOf(cost), above ? [{ input_above: 200_000, ...above }] : []),
           }),

@@ -3,6 +3,7 @@
 import {
   day,
   type Imported,
+  kindsOf,
   type Note,
   perMillion,
   present,
@@ -60,10 +61,6 @@ export function readOpenrouter(table: { data: Row[] }, providers: TableNames): I
         else if (SINGLE[field] !== undefined && amount > 0) prices[SINGLE[field] as string] = Number(Number(price).toFixed(12))
         else if (amount > 0) notes.push({ kind: 'lost', what: `pricing.${field}`, detail: row.id })
       }
-      const kinds = (list: string[] | undefined): string[] | undefined => {
-        const known = Object.entries(KINDS).flatMap(([theirs, ours]) => (list?.includes(theirs) ? [ours] : []))
-        return known.length > 0 ? known : undefined
-      }
       const takes = (name: string): boolean => row.supported_parameters?.includes(name) !== false
       const traits = present({
         sampling: !takes('temperature') && !takes('top_p') ? 'fixed' : undefined,
@@ -78,8 +75,8 @@ export function readOpenrouter(table: { data: Row[] }, providers: TableNames): I
           retired: day(row.expiration_date),
           context: tokens(row.top_provider?.context_length) ?? tokens(row.context_length),
           max_output: tokens(row.top_provider?.max_completion_tokens),
-          inputs: kinds(row.architecture?.input_modalities),
-          outputs: kinds(row.architecture?.output_modalities)?.filter(kind => kind !== 'pdf'),
+          inputs: kindsOf(row.architecture?.input_modalities, KINDS),
+          outputs: kindsOf(row.architecture?.output_modalities, KINDS)?.filter(kind => kind !== 'pdf'),
           traits: Object.keys(traits).length > 0 ? traits : undefined,
           prices: pricesOf(prices),
         }),
