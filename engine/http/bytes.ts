@@ -4,6 +4,7 @@
 // removed.
 
 import type { HttpResponse, us_socket_context_t, WebSocket } from 'uWebSockets.js'
+import { STATUS_CODES } from 'node:http'
 import { isPlainValue } from '../core/text.js'
 
 declare const isAscii: unique symbol
@@ -20,35 +21,15 @@ export function utf8(text: string): Bytes {
 /** Marks a text as ASCII. Only for literals of our own code, or for text that is made of letters, digits and the like. */
 export const ascii = (text: string): Ascii => text as Ascii
 
-/** The status of an answer, with its words. */
+/** The status of an answer, with its words if it has any. */
 export const statusLine = (status: number): Ascii => ascii(STATUS_LINES[status] ?? String(status))
 
-const STATUS_LINES: Readonly<Record<number, string>> = Object.freeze({
-  200: '200 OK',
-  201: '201 Created',
-  202: '202 Accepted',
-  204: '204 No Content',
-  206: '206 Partial Content',
-  304: '304 Not Modified',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  402: '402 Payment Required',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  409: '409 Conflict',
-  413: '413 Payload Too Large',
-  415: '415 Unsupported Media Type',
-  416: '416 Range Not Satisfiable',
-  429: '429 Too Many Requests',
-  499: '499 Client Closed Request',
-  500: '500 Internal Server Error',
-  501: '501 Not Implemented',
-  502: '502 Bad Gateway',
-  503: '503 Service Unavailable',
-  504: '504 Gateway Timeout',
-  529: '529 Overloaded',
-})
+/** Those that the providers of models use, and Node does not know. */
+const OWN_WORDS: Readonly<Record<number, string>> = { 499: 'Client Closed Request', 529: 'Overloaded' }
+
+const STATUS_LINES: Readonly<Record<string, string>> = Object.freeze(
+  Object.fromEntries(Object.entries({ ...STATUS_CODES, ...OWN_WORDS }).map(([status, words]) => [status, `${status} ${words}`])),
+)
 
 const UNWRITABLE = /[^\t\x20-\x7e\x80-\xff]/
 const NOT_PLAIN = /[^\t\x20-\x7e]+/g
