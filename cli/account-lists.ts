@@ -71,7 +71,6 @@ export class AccountLists {
   /**
    * Asks for the lists of a configuration, now and periodically; `changed` is called after each answer with a new list.
    * Returns at once.
-   * new. It waits for nothing.
    */
   follow(asked: Asked, changed: () => void): void {
     clearInterval(this.timer)

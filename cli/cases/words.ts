@@ -67,7 +67,6 @@ export const text: fc.Arbitrary<string> = fc.oneof(
 /** Few, so that calls and results meet. */
 const ids = fc.constantFrom('call_1', 'call_2', 'toolu_01A', 'a', 'fc-3.x:y', `call_${'0123456789'.repeat(7)}`, 'id with spaces', '')
 const names = fc.constantFrom('get_weather', 'search', 'a', `mcp__server__${'long_name_'.repeat(6)}tool`, 'x-y', 'with.dot', 'ü b', '_')
-const OWN = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** The beginnings of files, whole ones in small. */
 const FILES = {
@@ -253,6 +252,3 @@ function wordsFor(hint: string, fits: (value: string) => boolean, examples: read
   const fixed = FIXED.find(([pattern]) => pattern.test(hint))?.[1] ?? TEXTS
   return [...examples.filter(example => typeof example === 'string'), ...fixed].filter(fits)
 }
-
-/** Names that every API takes. */
-export const plainName = fc.stringMatching(OWN)

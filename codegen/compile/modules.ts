@@ -25,7 +25,6 @@ export interface Modules {
   gateway: string | undefined
   /** The address of the catalogue. */
   catalogue: string
-  /** The address of the function that composes mappings. */
   /** A plan with the same entries except for those that differ: its address, and the hash of each of its entries. */
   base?: { from: string; entries: Readonly<Record<string, string>> }
 }

@@ -2,7 +2,7 @@
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 const MINUTE = 60_000
-const DAY = 24 * 60
+const MINUTES_A_DAY = 24 * 60
 /** The first of January 1970 was a Thursday. */
 const FIRST_DAY = 4
 
@@ -16,8 +16,8 @@ export function isWithinHours(texts: readonly string[]): (time: number) => boole
   const spans = texts.map(spanOf)
   return time => {
     const minutes = Math.floor(time / MINUTE)
-    const minute = minutes % DAY
-    const day = (Math.floor(minutes / DAY) + FIRST_DAY) % DAYS.length
+    const minute = minutes % MINUTES_A_DAY
+    const day = (Math.floor(minutes / MINUTES_A_DAY) + FIRST_DAY) % DAYS.length
     const before = (day + DAYS.length - 1) % DAYS.length
     return spans.some(({ days, from, to }) =>
       from < to ? days.has(day) && minute >= from && minute < to : (days.has(day) && minute >= from) || (days.has(before) && minute < to),

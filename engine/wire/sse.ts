@@ -94,7 +94,7 @@ export function lineEndOf(bytes: Buffer | undefined): string {
   return bytes.includes(CR) ? '\r' : '\n'
 }
 
-/** The same in bytes. */
+/** The end of the event that begins at `start` in bytes: behind its blank line, or the end of the bytes. */
 export function endOfBytes(block: Buffer, start: number): number {
   let at = start
   while (at < block.length) {
@@ -121,12 +121,11 @@ export function parseBlock(block: Buffer, each: (data: string) => unknown): void
   }
 }
 
-/** Calls `each` for every event in a text of whole events until it returns true. Skips comments, ids and retry lines. */
-export function parseEvents(text: string, each: (data: string, event: string | undefined) => unknown): void {
+/** Calls `each` for every event in a text of whole events until it returns true. Skips comments, and lines of other fields. */
+export function parseEvents(text: string, each: (data: string) => unknown): void {
   let start = text.charCodeAt(0) === 0xfeff ? 1 : 0
   const hasCr = text.includes('\r')
   let data: string | undefined
-  let event: string | undefined
   while (start < text.length) {
     let end = text.indexOf('\n', start)
     let next: number
@@ -144,22 +143,18 @@ export function parseEvents(text: string, each: (data: string, event: string | u
       next = end + 1
     }
     if (end === start) {
-      if (data !== undefined && each(data, event) === true) return
+      if (data !== undefined && each(data) === true) return
       data = undefined
-      event = undefined
     } else {
-      const first = text.charCodeAt(start)
-      // "data" and "event", with or without the space after the colon.
-      if (first === 0x64 && text.startsWith('data', start)) {
+      // With or without the space after the colon.
+      if (text.charCodeAt(start) === 0x64 && text.startsWith('data', start)) {
         const value = fieldValue(text, start + 4, end)
         if (value !== undefined) data = data === undefined ? value : `${data}\n${value}`
-      } else if (first === 0x65 && text.startsWith('event', start)) {
-        event = fieldValue(text, start + 5, end) ?? event
       }
     }
     start = next
   }
-  if (data !== undefined) each(data, event)
+  if (data !== undefined) each(data)
 }
 
 /** Whether data is the sentinel that ends a stream. Some servers write blanks behind it. */

@@ -3,9 +3,9 @@
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { scansIn } from '../../codegen/check/scans.js'
 import { readProject } from '../../codegen/read/project.js'
 import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
+import { scansIn } from './scans.js'
 
 const known: Readonly<Record<string, string>> = {}
 

@@ -4,15 +4,13 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createBlocks, endOfEvent, parseBlock, parseEvents } from '../../engine/wire/sse.js'
 
-type Event = [data: string, event: string | undefined]
-
 const LIMIT = 1 << 20
 
-function feed(pieces: readonly Buffer[], limit = LIMIT): Event[] {
+function feed(pieces: readonly Buffer[], limit = LIMIT): string[] {
   const blocks = createBlocks(limit)
-  const events: Event[] = []
+  const events: string[] = []
   const take = (block: Buffer | undefined): void => {
-    if (block) parseEvents(block.toString('utf8'), (data, event) => events.push([data, event]))
+    if (block) parseEvents(block.toString('utf8'), data => events.push(data))
   }
   for (const piece of pieces) take(blocks.push(piece))
   take(blocks.rest())
@@ -20,38 +18,33 @@ function feed(pieces: readonly Buffer[], limit = LIMIT): Event[] {
 }
 
 /** All that a sender may write, with LF for the line end, and what a reader must make of it. */
-const TEXTS: [string, string, Event[]][] = [
-  ['one event', 'data: {"a":1}\n\n', [['{"a":1}', undefined]]],
-  ['named events', 'event: x\ndata: 1\n\nevent: y\ndata: 2\n\n', pairs(['1', 'x'], ['2', 'y'])],
-  ['a name, which holds only for its own event', 'event: x\ndata: 1\n\ndata: 2\n\n', pairs(['1', 'x'], ['2', undefined])],
-  ['a name after its data', 'data: 1\nevent: x\n\n', [['1', 'x']]],
-  ['no space after the colon', 'event:x\ndata:1\n\n', [['1', 'x']]],
-  ['a second space, which is data', 'data:  1\n\n', [[' 1', undefined]]],
-  ['a space at the end of a line', 'data: 1 \n\n', [['1 ', undefined]]],
-  ['colons in data', 'data: a: b: c\n\n', [['a: b: c', undefined]]],
-  ['comments, ids and retries', ': hi\nid: 7\nretry: 5\ndata: 1\n\n: ping\n\ndata: 2\n\n', pairs(['1', undefined], ['2', undefined])],
-  ['a comment inside an event', 'data: a\n: no\ndata: b\n\n', [['a\nb', undefined]]],
-  ['data of several lines', 'data: a\ndata: b\n\n', [['a\nb', undefined]]],
-  ['data with an empty line among its lines', 'data: a\ndata:\ndata: b\n\n', [['a\n\nb', undefined]]],
-  ['data without a colon', 'data\n\n', [['', undefined]]],
-  ['data that is empty', 'data:\n\ndata: \n\n', pairs(['', undefined], ['', undefined])],
-  ['a name without data, which is no event', 'event: x\n\ndata: 1\n\n', [['1', undefined]]],
-  ['characters of two, three and four bytes', 'data: é€😀\n\ndata: ñ\n\n', pairs(['é€😀', undefined], ['ñ', undefined])],
-  ['a byte order mark', '\uFEFFdata: 1\n\n', [['1', undefined]]],
-  ['a byte order mark inside data', 'data: \uFEFF1\n\n', [['\uFEFF1', undefined]]],
-  ['no blank line at the end', 'data: 1\n\ndata: [DONE]', pairs(['1', undefined], ['[DONE]', undefined])],
-  ['half a line end at the end', 'data: 1\n\ndata: [DONE]\n', pairs(['1', undefined], ['[DONE]', undefined])],
-  ['bare blank lines', '\n\ndata: 1\n\n\n\ndata: 2\n\n', pairs(['1', undefined], ['2', undefined])],
-  ['unknown fields with a known beginning', 'database: x\neventual: y\ndata: 1\n\n', [['1', undefined]]],
-  ['unknown fields in capitals', 'DATA: x\ndata: 1\n\n', [['1', undefined]]],
-  ['a line that begins with a space', ' data: x\ndata: 1\n\n', [['1', undefined]]],
+const TEXTS: [string, string, string[]][] = [
+  ['one event', 'data: {"a":1}\n\n', ['{"a":1}']],
+  ['named events', 'event: x\ndata: 1\n\nevent: y\ndata: 2\n\n', ['1', '2']],
+  ['a name after its data', 'data: 1\nevent: x\n\n', ['1']],
+  ['no space after the colon', 'event:x\ndata:1\n\n', ['1']],
+  ['a second space, which is data', 'data:  1\n\n', [' 1']],
+  ['a space at the end of a line', 'data: 1 \n\n', ['1 ']],
+  ['colons in data', 'data: a: b: c\n\n', ['a: b: c']],
+  ['comments, ids and retries', ': hi\nid: 7\nretry: 5\ndata: 1\n\n: ping\n\ndata: 2\n\n', ['1', '2']],
+  ['a comment inside an event', 'data: a\n: no\ndata: b\n\n', ['a\nb']],
+  ['data of several lines', 'data: a\ndata: b\n\n', ['a\nb']],
+  ['data with an empty line among its lines', 'data: a\ndata:\ndata: b\n\n', ['a\n\nb']],
+  ['data without a colon', 'data\n\n', ['']],
+  ['data that is empty', 'data:\n\ndata: \n\n', ['', '']],
+  ['a name without data, which is no event', 'event: x\n\ndata: 1\n\n', ['1']],
+  ['characters of two, three and four bytes', 'data: é€😀\n\ndata: ñ\n\n', ['é€😀', 'ñ']],
+  ['a byte order mark', '\uFEFFdata: 1\n\n', ['1']],
+  ['a byte order mark inside data', 'data: \uFEFF1\n\n', ['\uFEFF1']],
+  ['no blank line at the end', 'data: 1\n\ndata: [DONE]', ['1', '[DONE]']],
+  ['half a line end at the end', 'data: 1\n\ndata: [DONE]\n', ['1', '[DONE]']],
+  ['bare blank lines', '\n\ndata: 1\n\n\n\ndata: 2\n\n', ['1', '2']],
+  ['unknown fields with a known beginning', 'database: x\neventual: y\ndata: 1\n\n', ['1']],
+  ['unknown fields in capitals', 'DATA: x\ndata: 1\n\n', ['1']],
+  ['a line that begins with a space', ' data: x\ndata: 1\n\n', ['1']],
   ['nothing', '', []],
   ['only comments', ': a\n\n: b\n\n', []],
 ]
-
-function pairs(...events: Event[]): Event[] {
-  return events
-}
 
 describe.each(TEXTS)('%s', (_name, text, expected) => {
   test.each([
@@ -95,14 +88,14 @@ test('events of any text are read, with any line ends and cuts', () => {
         from = Math.min(from + size, bytes.length)
       }
       pieces.push(bytes.subarray(from))
-      expect(feed(pieces)).toEqual(events.map(({ lines, name }) => [lines.join('\n'), name]))
+      expect(feed(pieces)).toEqual(events.map(({ lines }) => lines.join('\n')))
     }),
     { numRuns: 1000 },
   )
 })
 
 test('lines of one stream may have different ends', () => {
-  expect(feed([Buffer.from('data: 1\r\n\ndata: 2\n\r\ndata: 3\r\rdata: 4\n\n')]).map(([data]) => data)).toEqual(['1', '2', '3', '4'])
+  expect(feed([Buffer.from('data: 1\r\n\ndata: 2\n\r\ndata: 3\r\rdata: 4\n\n')])).toEqual(['1', '2', '3', '4'])
 })
 
 test('events that are read one by one, from text or bytes, are those of the whole', () => {

@@ -146,13 +146,14 @@ export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void, f
  * that cannot be decided without a scan of the whole object.
  */
 export function onlyMember(bytes: Buffer, key: string): MemberSpan | undefined {
-  let markers = keyMarkers.get(key)
-  if (markers === undefined) {
-    markers = [JSON.stringify(key), ESCAPED]
-    keyMarkers.set(key, markers)
+  let sought = soughtKeys.get(key)
+  if (sought === undefined) {
+    const quoted = JSON.stringify(key)
+    sought = { markers: [quoted, ESCAPED], length: Buffer.byteLength(quoted) }
+    soughtKeys.set(key, sought)
   }
-  const start = onlyOffset(bytes, markers)
-  return start < 0 ? undefined : memberAt(bytes, key, start, start + quotedKey(key).length)
+  const start = onlyOffset(bytes, sought.markers)
+  return start < 0 ? undefined : memberAt(bytes, key, start, start + sought.length)
 }
 
 function memberAt(bytes: Buffer, key: string, start: number, keyEnd: number): MemberSpan | undefined {
@@ -169,18 +170,8 @@ function memberAt(bytes: Buffer, key: string, start: number, keyEnd: number): Me
 
 /** An escape that could hide a letter of a key from the search. */
 const ESCAPED = '\\u00'
-const quotedKeys = new Map<string, Buffer>()
-const keyMarkers = new Map<string, readonly string[]>()
-
-/** A key as it appears in JSON. The cache is as small as the number of dialects. */
-function quotedKey(key: string): Buffer {
-  let quoted = quotedKeys.get(key)
-  if (quoted === undefined) {
-    quoted = Buffer.from(JSON.stringify(key))
-    quotedKeys.set(key, quoted)
-  }
-  return quoted
-}
+/** Keys as they are searched for, with their lengths in bytes. It is as small as the number of dialects. */
+const soughtKeys = new Map<string, { markers: readonly string[]; length: number }>()
 
 /** Calls `each` with the offsets of every value at a path, where `[]` stands for each element of a list. */
 export function forEachAt(

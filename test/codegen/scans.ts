@@ -1,8 +1,8 @@
 // Finds loops that scan a list from outside of the loop at each iteration without an index: the cost is the product of both
 // lengths. A test holds the list of accepted ones.
 
-import { calledName, children, childrenBehind, type Node, type PathNode, parse, type Stage } from '../jsonata/ast.js'
-import { searchIn } from '../jsonata/search.js'
+import { calledName, children, childrenBehind, type Node, type PathNode, parse, type Stage } from '../../codegen/jsonata/ast.js'
+import { searchIn } from '../../codegen/jsonata/search.js'
 
 /** Built-ins that call a function for each item of a list. */
 const LOOPS = new Set(['map', 'filter', 'reduce', 'each', 'sift', 'single', 'sort'])
