@@ -13,7 +13,3 @@ export function jsonOr<Otherwise>(text: string, otherwise: Otherwise): unknown {
 export function jsonOrText(text: string): unknown {
   return jsonOr(text, text)
 }
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

@@ -1,7 +1,7 @@
 // Compares two JSON values, and lists every difference for people.
 
 import type { Pointer } from '../../codegen/read/yaml.js'
-import { isObject } from '../json.js'
+import { isObject } from '../../engine/core/members.js'
 
 export interface Difference {
   /** The path from the root. */

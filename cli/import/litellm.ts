@@ -1,5 +1,6 @@
 // LiteLLM's config.yaml, documented at https://docs.litellm.ai/docs/proxy/configs and /docs/proxy/config_settings.
 
+import { isObject } from '../../engine/core/members.js'
 import type { Model, Plan, Target, Verdict } from './plan.js'
 
 type Data = Record<string, unknown>
@@ -13,7 +14,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   azure: 'azure-deployments',
 }
 
-const record = (value: unknown): Data => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Data) : {})
+const record = (value: unknown): Data => (isObject(value) ? value : {})
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 const MILLION = 1_000_000
 

@@ -6,6 +6,7 @@ import { newAjv } from '../../codegen/read/ajv.js'
 import type { Project } from '../../codegen/read/project.js'
 import { resolveReference, type Schema, schemaId } from '../../codegen/read/schemas.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
+import { isObject } from '../../engine/core/members.js'
 import type { CaseData } from '../../schemas/config/types.js'
 
 export type Part = 'request' | 'response'
@@ -27,7 +28,7 @@ export function exampleFinder(project: Project, roots: readonly string[]): (dial
       )
     const least = project.schemas.has(id) ? leastOf(project.schemas, project.schemas.get(id) as Schema, id, 0) : {}
     return [...seen, least]
-      .filter(value => typeof value === 'object' && value !== null && !Array.isArray(value) && (check === undefined || check(value)))
+      .filter(value => isObject(value) && (check === undefined || check(value)))
       .map(value => ({ value, length: JSON.stringify(value).length }))
       .sort((left, right) => left.length - right.length)[0]?.value
   }

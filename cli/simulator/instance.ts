@@ -2,7 +2,7 @@
 // with a schema. Accepts the standard's types and Google's upper-case ones. It ignores `not`, `if` and keywords about other
 // members, so a schema that relies on those may reject the value.
 
-import { isObject } from '../json.js'
+import { isObject } from '../../engine/core/members.js'
 import { matching } from './pattern.js'
 
 type Schema = Record<string, unknown>

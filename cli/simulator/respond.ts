@@ -2,6 +2,7 @@
 // request costs a comparison and a lookup; a benchmark repeats one all the time.
 
 import { isMultipart } from '../../engine/core/media-type.js'
+import { isObject } from '../../engine/core/members.js'
 import { type Answer, answer, refusal } from './answer.js'
 import type { Dialect, Match } from './dialects.js'
 import { formOf } from './form.js'
@@ -143,7 +144,7 @@ function parsed(dialect: Dialect, body: Buffer, type: string): unknown {
   if (dialect.body === 'multipart' || (dialect.body === 'either' && isMultipart(type))) return formOf(body, type)
   try {
     const value: unknown = JSON.parse(body.toString())
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }

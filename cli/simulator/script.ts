@@ -1,6 +1,7 @@
 // The behaviour of the simulated model and its connection, independent of dialects.
 
 import { createHash } from 'node:crypto'
+import { isObject } from '../../engine/core/members.js'
 import { toJson } from '../../engine/jsonata/json.js'
 import type { SimulatorScenarioScript } from '../../schemas/config/types.js'
 
@@ -134,7 +135,7 @@ function read(given: unknown): unknown {
   if (typeof given !== 'string') return given
   try {
     const value: unknown = JSON.parse(given)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
+    return isObject(value) ? value : {}
   } catch {
     return {}
   }

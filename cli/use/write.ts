@@ -4,6 +4,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { isObject } from '../../engine/core/members.js'
 import { CommandError, UsageError } from '../output.js'
 import { type Agent, KEY_PLACE } from './agents.js'
 
@@ -49,7 +50,6 @@ function withJson(path: string, more: Json): string {
 }
 
 function merged(old: Json, more: Json): Json {
-  const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
   const result = { ...old }
   for (const [name, value] of Object.entries(more)) {
     const before = result[name]

@@ -1,5 +1,6 @@
 // Files with `like`: keys that they omit come from the named file.
 
+import { isObject } from '../../engine/core/members.js'
 import type { Finding } from './findings.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
@@ -98,8 +99,4 @@ function says(value: unknown, pointer: Pointer): boolean {
     at = (at as Record<string | number, unknown>)[part]
   }
   return true
-}
-
-function isObject(value: unknown): value is Value {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,6 +1,7 @@
 // JSON Schemas of the data: expands our own keywords, resolves references, and derives the compiler's shapes. The
 // validators, the types and the test generators use the same expanded schemas.
 
+import { isObject } from '../../engine/core/members.js'
 import { elementAt } from '../jsonata/element.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import { nearest } from './suggest.js'
@@ -79,20 +80,20 @@ export function everySchema(
   misplaced: (pointer: Place, detail: string) => void = () => undefined,
 ): void {
   if (typeof schema === 'boolean') return
-  if (!isMapping(schema)) {
+  if (!isObject(schema)) {
     misplaced(pointer, 'a schema is a mapping of keywords, or true or false')
     return
   }
   each(schema, pointer)
   const visit = (inner: unknown, place: Place): void => everySchema(inner, place, each, misplaced)
   const visitByName = (map: unknown, place: Place): void => {
-    if (!isMapping(map)) misplaced(place, `${place.at(-1)} is a mapping of names to schemas`)
+    if (!isObject(map)) misplaced(place, `${place.at(-1)} is a mapping of names to schemas`)
     else for (const [name, item] of Object.entries(map)) visit(item, [...place, name])
   }
   for (const [keyword, value] of Object.entries(schema)) {
     const place = [...pointer, keyword]
     if (keyword === 'union') {
-      if (isMapping(value)) visitByName(value.of, [...place, 'of'])
+      if (isObject(value)) visitByName(value.of, [...place, 'of'])
     } else if (BY_NAME.has(keyword)) visitByName(value, place)
     else if (WITH_ONE.has(keyword)) visit(value, place)
     else if (WITH_LIST.has(keyword)) {
@@ -100,10 +101,6 @@ export function everySchema(
       else misplaced(place, `${keyword} is a list of schemas`)
     }
   }
-}
-
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The allowed keywords: JSON Schema 2020-12, our own, and the sources of its facts. */
@@ -154,7 +151,7 @@ export function wrongKeywords(schema: unknown): { pointer: Place; detail: string
       found.push({ pointer: [...pointer, 'kind_by_member'], detail: 'the value is neither `each` nor a list of members' })
     if (union !== undefined) {
       const { by, of } = Object(union) as Partial<Union>
-      if (typeof by !== 'string' || !isMapping(union) || of === undefined)
+      if (typeof by !== 'string' || !isObject(union) || of === undefined)
         found.push({
           pointer: [...pointer, 'union'],
           detail: 'a union has `by`, the name of a member, and `of`, a schema for each of its values',
@@ -295,7 +292,7 @@ const IN_PLACE = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'] as con
 
 /** The schemas that apply to the same value as a schema. */
 function besides(set: SchemaSet, { schema, base }: Subschema<unknown>): Subschema<unknown>[] {
-  if (!isMapping(schema)) return []
+  if (!isObject(schema)) return []
   const target = typeof schema.$ref === 'string' ? resolveReference(set, schema.$ref, base) : undefined
   const branches = [...Object.values(Object(Object(schema.union).of)), ...Object.values(Object(schema.dependentSchemas))]
   const own = [...IN_PLACE.flatMap(keyword => schema[keyword] ?? []), ...branches]

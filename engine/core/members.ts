@@ -3,6 +3,10 @@
 import type { Body, Json, Member } from '../plan.js'
 import type { Exchange } from './exchange.js'
 
+export function isObject(value: unknown): value is Body {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** The value at a path; undefined if the path leads through something that is not an object. */
 export function memberAt(value: unknown, path: readonly string[]): unknown {
   let found = value

@@ -1,6 +1,7 @@
 // Lists and objects that grow: a fold's accumulator, and a reducer's state, are extended in place as long as nothing else
 // refers to them. The compiler guarantees that: code that passes one on calls `share` first.
 
+import { isObject } from '../core/members.js'
 import { append } from './arrays.js'
 import { setKey } from './objects.js'
 import { pushAll } from './paths.js'
@@ -39,10 +40,6 @@ export function growMerged(own: Grower, left: unknown, more: unknown[], merge: (
   for (const item of more) list.push(item)
   own.own = merge(list)
   return own.own
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Values of state members that nothing else refers to. A state survives between events, so a local variable cannot hold this. */

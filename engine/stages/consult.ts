@@ -4,8 +4,9 @@
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Consulted, Exchange } from '../core/exchange.js'
+import { isObject } from '../core/members.js'
 import { describeCause } from '../core/source-map.js'
-import type { Body, Json, Kind, Limits } from '../plan.js'
+import type { Json, Kind, Limits } from '../plan.js'
 import type { ExchangeView, LinkedCall } from '../snapshot/model.js'
 import { call, collect, type UpstreamResponse } from '../upstream/call.js'
 import { releaseDigits } from '../wire/json/digits.js'
@@ -182,7 +183,3 @@ function factsIn(value: Json): NonNullable<Answer['facts']> {
 
 const wrong = (message: string): GatewayError => new GatewayError('upstream', message)
 const named = (name: string): string => JSON.stringify(name.slice(0, 40))
-
-function isObject(value: Json): value is Body {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

@@ -3,6 +3,7 @@
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
 import { mediaTypeOf } from '../core/media-type.js'
+import { isObject } from '../core/members.js'
 import type { Body, Dialect, Json, TextPaths } from '../plan.js'
 import type { Moment } from '../snapshot/config.js'
 import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, LinkedScope, Route, Snapshot } from '../snapshot/model.js'
@@ -144,8 +145,7 @@ export function socketGuard(
 /** What is none is for the provider to refuse. */
 function isJsonObject(frame: Buffer): boolean {
   try {
-    const value: Json = JSON.parse(frame.toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject(JSON.parse(frame.toString('utf8')))
   } catch {
     return false
   }

@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { GatewayError, missingModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { FORM_TYPE, isMultipart, mediaTypeOf } from '../core/media-type.js'
-import { valueAt } from '../core/members.js'
+import { isObject, valueAt } from '../core/members.js'
 import { isOmitted } from '../core/text.js'
 import { checkShape } from '../core/validation.js'
 import { arriving, codingOf, decoded } from '../http/content-coding.js'
@@ -260,7 +260,7 @@ async function readOutline(
   usual: string | undefined,
 ): Promise<Input | undefined> {
   const outline = outlineOf(bytes)
-  if (!isBody(outline?.body)) return undefined
+  if (!isObject(outline?.body)) return undefined
   const { body, bytes: probeBytes, members } = outline as Outline & { body: Body }
   checkDepth(body, probeBytes.length)
   if (usual !== undefined && namesNone(route, body)) return undefined
@@ -356,10 +356,6 @@ function checkType(exchange: Exchange): void {
     throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')
 }
 
-function isBody(value: unknown): value is Body {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function checkDepth(body: Body, length: number): void {
   if (isTooDeep(body, length))
     throw new GatewayError('invalid_request', `The request body is nested more than ${DEEPEST} levels deep.`, { code: 'invalid_json' })
@@ -379,6 +375,6 @@ function parse(bytes: Buffer, dialect: Dialect | undefined): Body {
       { code: 'invalid_json' },
     )
   }
-  if (!isBody(body)) throw new GatewayError('invalid_request', 'The request body must be a JSON object.', { code: 'invalid_type' })
+  if (!isObject(body)) throw new GatewayError('invalid_request', 'The request body must be a JSON object.', { code: 'invalid_type' })
   return body
 }
