@@ -93,8 +93,8 @@ async function checkKeys({ db }: Store, gateway: GatewayConfig, find: Find): Pro
         find(
           ['keys', index, 'name'],
           'store/key',
-          `a key of the store is called ${name}, too: usage and budgets count both as one`,
-          'rename one of them',
+          `a key of the store is called ${name}, too, and is refused with 403: budgets and kept answers belong to a name`,
+          'remove one of them, or give this one another name',
         )
       for (const group of listOf(own) ?? []) {
         const known = unknown.get(group)

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { load } from 'js-yaml'
 import { ADMIN_SOCKET } from '../../control/settings.js'
 import { isObject } from '../../engine/core/members.js'
@@ -25,14 +25,27 @@ const TOKEN = 'SLUICE_ADMIN_TOKEN'
 export async function folderOf(config: string | undefined): Promise<string> {
   const path = configOrUsual(config)
   if (path === undefined) return resolve(await storeFolder({}))
-  let file: { store?: unknown } | null
+  const file = written(path)
+  if (file.store === undefined) throw new CommandError(`${path} has no store: keys and usage need one. Add \`store: sqlite\`.`)
+  return resolve(dirname(path), await storeFolder(file.store))
+}
+
+function written(path: string): { store?: unknown; keys?: unknown } {
   try {
-    file = load(readFileSync(path, 'utf8')) as typeof file
+    return Object(load(readFileSync(path, 'utf8')))
   } catch {
     throw new CommandError(`${path} cannot be read: name the gateway's configuration with --config.`)
   }
-  if (file?.store === undefined) throw new CommandError(`${path} has no store: keys and usage need one. Add \`store: sqlite\`.`)
-  return resolve(dirname(path), await storeFolder(file.store))
+}
+
+/** Throws a CommandError if a key of the configuration has a name: one of the store with it would be refused. */
+export function refuseTaken(config: string | undefined, name: string): void {
+  const path = configOrUsual(config)
+  const keys = path === undefined ? undefined : written(path).keys
+  if (Array.isArray(keys) && keys.some(key => Object(key).name === name))
+    throw new CommandError(
+      `${basename(path as string)} has a key named ${name}, so that one of the store would be refused: choose another name.`,
+    )
 }
 
 /** The folder of a store. Nothing else of the configuration needs to be right. */

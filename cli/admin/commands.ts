@@ -11,7 +11,7 @@ import { duration, LATEST } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
 import { CommandError, UsageError } from '../output.js'
 import { table } from '../table.js'
-import { ask, askAll, cutOff, open, query, type Where } from './client.js'
+import { ask, askAll, cutOff, open, query, refuseTaken, type Where } from './client.js'
 import { readText } from './files.js'
 import { readDump, type Source } from './import.js'
 import { type Reconciled, reconcile } from './reconcile.js'
@@ -271,6 +271,7 @@ export function addAdminCommands(program: Command): void {
 
   const keys = program.command('keys').description('manage API keys')
   withFields(command(keys, 'create <name>', 'create a key; it is shown only once')).action(async (name: string, options: KeyOptions) => {
+    if (options.url === undefined) refuseTaken(options.config, name)
     const made = await ask<{ key: KeyView; secret: string }>(options, 'POST', '/keys', { name, ...fieldsOf(options) })
     show(options, made, () => made.secret)
   })

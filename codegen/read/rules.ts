@@ -715,9 +715,9 @@ export const RULES: readonly Rule[] = [
   ),
   warning(
     'store/key',
-    'Keys of the file and of the store have different names, because usage and budgets are counted by name.',
-    'keys: [{ name: demo, value: $KEY }]  # and sluice keys create demo',
-    'Rename one of them.',
+    'Keys of the file and of the store have different names: budgets and kept answers belong to a name, so the store’s key is refused with 403.',
+    'keys: [{ name: demo, value: $KEY }]  # and a key demo in the store',
+    'Remove one of them, or give the key of the file another name.',
   ),
   warning(
     'store/team',

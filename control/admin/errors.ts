@@ -1,6 +1,6 @@
 // Errors of the admin API as answers (RFC 9457).
 
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import type { Logger } from 'pino'
 import { Problem } from '../problem.js'
 import { StoreUnreachable } from '../store/keeper.js'
@@ -29,7 +29,13 @@ function invalid({ validation, validationContext }: FastifyError): Problem {
   const place = PLACES[validationContext ?? ''] ?? validationContext ?? 'request'
   if (missingProperty !== undefined) return new Problem(422, 'invalid', `The ${place} lacks ${field}.`, field)
   if (additionalProperty !== undefined) return new Problem(422, 'invalid', `The ${place} may not have ${field}.`, field)
-  return new Problem(422, 'invalid', `In the ${place}, ${field || 'the value'} ${first?.message ?? 'is wrong'}.`, field)
+  return new Problem(422, 'invalid', `In the ${place}, ${field || 'the value'} ${wordsOf(first)}.`, field)
+}
+
+/** What is wrong with a value: a pattern is told by its title, since few people read regular expressions. */
+function wordsOf(error: (FastifySchemaValidationError & { parentSchema?: { title?: string } }) | undefined): string {
+  const title = error?.keyword === 'pattern' ? error.parentSchema?.title : undefined
+  return title === undefined ? (error?.message ?? 'is wrong') : `must be ${title}`
 }
 
 /** What Fastify calls the parts of a request. */

@@ -87,7 +87,9 @@ function build(options: AdminOptions, who: Authenticate): FastifyInstance {
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply, log),
   })
   // Numbers and booleans of a query are texts; those of a body have their own types.
-  const [texts, bodies] = [true, false].map(coerceTypes => new Ajv2020({ coerceTypes, useDefaults: true, allErrors: true, strict: false }))
+  const [texts, bodies] = [true, false].map(
+    coerceTypes => new Ajv2020({ coerceTypes, useDefaults: true, allErrors: true, strict: false, verbose: true }),
+  )
   app.setValidatorCompiler(({ schema, httpPart }) => atFirstUse((httpPart === 'body' ? bodies : texts) as Ajv2020, schema as object))
   app.setErrorHandler((error: FastifyError | Problem, request, reply) => answerError(error, request, reply, log))
   app.addHook('preValidation', async ({ is404, params, query, body }) => {

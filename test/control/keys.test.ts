@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { load } from 'js-yaml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
 import { onPostgres, openStore } from './stores.js'
@@ -27,6 +28,11 @@ const make = async (name: string, fields: Record<string, unknown> = {}): Promise
 }
 const messageOf = async (response: Response): Promise<string> => ((await response.json()) as { error: { message: string } }).error.message
 
+const API = load(readFileSync(join(import.meta.dirname, '..', '..', 'control', 'admin', 'api.yaml'), 'utf8')) as {
+  components: { schemas: Record<string, { title?: string } | undefined> }
+}
+const titleIn = (schema: string): string => API.components.schemas[schema]?.title ?? '(none)'
+
 const WRONG: [string, string, unknown, number, string, string?][] = [
   ['POST', '/keys', {}, 422, 'The body lacks name.', 'name'],
   ['POST', '/keys', { name: 'x', bogus: 1 }, 422, 'The body may not have bogus.', 'bogus'],
@@ -41,7 +47,18 @@ const WRONG: [string, string, unknown, number, string, string?][] = [
   ['GET', '/audit?before=2147483648', undefined, 422, 'In the query, before must be <= 2147483647.', 'before'],
   ['GET', '/nothing/%00', undefined, 404, 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'],
   ['GET', '/exchanges?limit=-1', undefined, 422, 'In the query, limit must be >= 1.', 'limit'],
-  ['GET', '/exchanges/nothing', undefined, 422, 'In the path, id must match pattern "^[0-9a-f]{32}(-mirror)?$".', 'id'],
+  ['GET', '/exchanges/nothing', undefined, 422, `In the path, id must be ${titleIn('ExchangeId')}.`, 'id'],
+  ['GET', '/usage?by=foo', undefined, 422, expect.stringMatching(/^In the query, by must be one or more of key, model, .*\.$/), 'by'],
+  ['POST', '/keys', { name: 'bad name' }, 422, `In the body, name must be ${titleIn('Name')}.`, 'name'],
+  ['POST', '/keys', { name: 'x', limits: { requests: ['60'] } }, 422, expect.stringMatching(/such as 60\/1m/), 'limits.requests.0'],
+  [
+    'POST',
+    '/keys',
+    { name: 'x', budgets: [{ limit: '1/fortnight' }] },
+    422,
+    expect.stringMatching(/hour, day, week, month or ever/),
+    'budgets.0.limit',
+  ],
   ['GET', '/exchanges/%E0%A4%A', undefined, 400, "'/admin/v1/exchanges/%E0%A4%A' is not a valid url component"],
   ['GET', '/nothing', undefined, 404, 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'],
 ]
@@ -56,6 +73,21 @@ async function expectRefusals(asked: Instance): Promise<void> {
     ])
   }
 }
+
+test('each pattern of the admin API is told in words, too', () => {
+  const untold: string[] = []
+  let count = 0
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    const { pattern, title } = value as { pattern?: unknown; title?: unknown }
+    if (typeof pattern === 'string') count++
+    if (typeof pattern === 'string' && typeof title !== 'string') untold.push(pattern)
+    Object.values(value).forEach(visit)
+  }
+  visit(API)
+  expect(count).toBeGreaterThan(10)
+  expect(untold).toEqual([])
+})
 
 test('a wrong request to the admin API is a problem that names its field', () => expectRefusals(gateway))
 
@@ -121,6 +153,11 @@ test('a command that cannot be done says why in a sentence', async () => {
     [['keys', 'create', 'late', '--expires', '5'], 64, /^5 is not a date: .*$/],
     [['keys', 'create', 'late', '--expires', '99999999999d'], 64, /is not a date: .*$/],
     [['keys', 'create', 'late', '--expires', ''], 64, /^'' is not a date: .*$/],
+    [['keys', 'create', 'bad name'], 1, /^In the body, name must be 1 to 128 letters, [^^]*$/],
+    [['keys', 'create', 'late', '--budget', '1/fortnight'], 1, /^In the body, budgets\.0\.limit must be an amount and a window, [^^]*$/],
+    [['keys', 'create', 'late', '--limit', 'requests:60'], 1, /^In the body, limits\.requests\.0 must be an amount and a time, [^^]*$/],
+    [['usage', '--by', 'foo'], 1, /^In the query, by must be one or more of key, [^^]*$/],
+    [['keys', 'create', 'file'], 1, /^gateway\.yaml has a key named file, so .*$/],
     [['keys', 'create', 'late', '--limit', 'requests'], 64, /^requests is not a limit: .*$/],
     [['keys', 'set', 'late', '--disable', '--enable'], 64, /cannot be used with option/],
     [['keys', 'rotate', 'late', '--grace', 'long'], 64, /^long is not a time: .*$/],
