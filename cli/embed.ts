@@ -2,7 +2,6 @@
 
 import pino, { type Logger } from 'pino'
 import { Turns } from '../control/turns.js'
-import { address } from './address.js'
 import { configOf, type Loaded } from './config/config.js'
 import { startControl } from './control.js'
 import { run } from './gateway.js'
@@ -73,6 +72,9 @@ async function loadFrom({ config, content }: ServeOptions): Promise<Good> {
   return { ...loaded, plan, folder: HOME }
 }
 
-function withListen(good: Good, listen: string | undefined): Good {
-  return listen === undefined ? good : { ...good, settings: { ...good.settings, ...address(listen) } }
+/** The address is checked as that of a file is. */
+async function withListen(good: Good, listen: string | undefined): Promise<Good> {
+  if (listen === undefined) return good
+  const { host, port } = (await configOf({ listen }, await importFacts(good.plan), 'options')).settings
+  return { ...good, settings: { ...good.settings, host, port } }
 }

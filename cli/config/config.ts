@@ -112,9 +112,9 @@ function good({ findings, loaded }: Omit<ReadConfig, 'documents'>): Loaded {
   return loaded
 }
 
-/** The same for the content of a configuration without a file. */
-export async function configOf(content: object, plan: PlanFacts): Promise<Loaded> {
-  return good(await read(withoutPositions('defaults', content), plan, process.cwd()))
+/** The same for the content of a configuration without a file; findings call it `name`. */
+export async function configOf(content: object, plan: PlanFacts, name = 'content'): Promise<Loaded> {
+  return good(await read(withoutPositions(name, content), plan, process.cwd()))
 }
 
 /** The same for a document that is a part of another file. `folder` is where its files of secrets are. */

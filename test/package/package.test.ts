@@ -166,9 +166,13 @@ const gateway = await serve({ config: 'gateway.yaml' })
 const { v } = await (await fetch(gateway.url + '/version')).json()
 await gateway.close()
 const wrong = await serve({ content: { colour: 'red' } }).catch(error => error)
+const addresses = []
+for (const listen of ['bad', '127.0.0.1', '127.0.0.1:70000', ''])
+  for (const what of [{ content: {} }, { config: 'gateway.yaml' }])
+    addresses.push(await serve({ ...what, listen }).then(one => one.close(), error => (error instanceof DataError ? error.message : String(error))))
 const snapshot = createSnapshot(await loadPlan(), { keys: [], upstreams: {}, models: {}, maxOutput: 4096, currency: 'USD' })
 await snapshot.close()
-console.log(JSON.stringify({ v, isDataError: wrong instanceof DataError, findings: wrong.findings.map(({ rule }) => rule) }))
+console.log(JSON.stringify({ v, isDataError: wrong instanceof DataError, findings: wrong.findings.map(({ file, rule }) => file + ' ' + rule), addresses }))
 `
     writeFileSync(join(user.folder, 'program.mjs'), program)
     const ended = await run(process.execPath, [join(user.folder, 'program.mjs')], folder, { MY_KEY: 'a-key-of-mine' })
@@ -176,7 +180,8 @@ console.log(JSON.stringify({ v, isDataError: wrong instanceof DataError, finding
     expect(JSON.parse(ended.out.trim().split('\n').at(-1) as string)).toEqual({
       v: 1,
       isDataError: true,
-      findings: ['grammar/unknown-key'],
+      findings: ['content grammar/unknown-key'],
+      addresses: Array.from({ length: 8 }, () => expect.stringMatching(/^options:1:1 {2}grammar\/value {2}listen: /)),
     })
 
     const typed = mkdtempSync(join(user.folder, 'typed-'))
