@@ -7,6 +7,7 @@ import { isFolder } from '../codegen/read/status.js'
 import { parseYaml } from '../codegen/read/yaml.js'
 import { readConfig } from './config/config.js'
 import { type CommandResult, count, UsageError } from './output.js'
+import { doubtsBeside } from './overlay/doubts.js'
 import { unreadBeside } from './overlay/unread.js'
 import { rootsOf } from './overlay.js'
 import { loadFacts } from './plan.js'
@@ -44,8 +45,8 @@ export async function check(path: string, options: CheckOptions): Promise<Comman
   const { snapshot } = prepared
   try {
     const documents = parseYaml(config, readFileSync(config, 'utf8'), [])
-    const warnings = [...warningsIn(documents, prepared), ...unreadBeside(dirname(config))]
     const [document] = documents
+    const warnings = [...warningsIn(documents, prepared), ...unreadBeside(dirname(config)), ...doubtsBeside(config, document)]
     if (options.online && document !== undefined) {
       const { askUpstreams } = await import('./online.js')
       const { findings, asked } = await askUpstreams(prepared, document, rootsOf(dirname(config)).roots)
@@ -77,7 +78,8 @@ export async function check(path: string, options: CheckOptions): Promise<Comman
 /** The warnings about a file with errors, as far as they need nothing else. */
 async function warningsBeside(config: string): Promise<Finding[]> {
   const { documents, loaded } = await readConfig(config, await loadFacts(undefined), config)
-  return [...(loaded === undefined ? [] : warningsOfFile(documents, loaded.gateway)), ...unreadBeside(dirname(config))]
+  const ofFile = loaded === undefined ? [] : warningsOfFile(documents, loaded.gateway)
+  return [...ofFile, ...unreadBeside(dirname(config)), ...doubtsBeside(config, documents[0])]
 }
 
 /** The configuration in a folder, if a folder is given. */

@@ -2,8 +2,9 @@
 // have. The walk is static, so every branch counts; what it does not understand, it knows nothing of, and lets pass.
 
 import type { FunctionNode, LambdaNode, Node, Pair, PathNode, Stage } from '../jsonata/ast.js'
-import { ARR, OBJ, type Shape } from '../jsonata/types.js'
+import type { Shape } from '../jsonata/types.js'
 import { Functions, type Library, type Source, treeOf } from '../read/functions.js'
+import { Members } from './members.js'
 
 /** The known facts about a value. */
 export interface Value {
@@ -32,7 +33,7 @@ const SAME: ReadonlySet<string> = new Set(['filter', 'single', 'distinct', 'reve
 export class Reader {
   private readonly functions: Functions
   private readonly numbers = new Map<object, number>()
-  private readonly flat = new Map<Shape, readonly Shape[] | undefined>()
+  private readonly members = new Members()
   private readonly known = new Map<string, Value>()
   private followed = 0
   private depth = 0
@@ -213,47 +214,14 @@ export class Reader {
   }
 
   private member(value: Value, name: string, node: Node, { source }: Here): Value {
-    return this.memberOf(value, name, (of, known) => this.missing(node, source, of, name, known))
-  }
-
-  /** Follows a path; tells of the first member that is not there. */
-  along(value: Value, names: readonly string[], missing: (of: string, name: string, known: readonly string[]) => void): void {
-    names.reduce((at, name) => this.memberOf(at, name, (of, known) => missing(of, name, known)), value)
-  }
-
-  private memberOf(value: Value, name: string, missing: (of: string, known: readonly string[]) => void): Value {
     if (value.members) return value.members.get(name) ?? UNKNOWN
-    const objects = value.shapes && this.objectsOf(value.shapes)
     // A text has no members, but the walk does not see what an expression makes sure of before.
-    if (objects === undefined || objects.length === 0) return UNKNOWN
+    const found = value.shapes && this.members.of(value.shapes, name)
+    if (found === undefined) return UNKNOWN
     const path = value.path ?? ''
-    const found = objects.flatMap(shape => shape.members?.get(name) ?? [])
-    if (objects.some(shape => !shape.members?.has(name) && (shape.isNamed !== true || shape.rest !== undefined))) return UNKNOWN
-    if (found.length > 0) return { shapes: found, path: `${path}.${name}` }
-    missing(path, [...new Set(objects.flatMap(shape => [...(shape.members?.keys() ?? [])]))])
+    if ('shapes' in found) return { shapes: found.shapes, path: `${path}.${name}` }
+    this.missing(node, source, path, name, found.known)
     return UNKNOWN
-  }
-
-  /** The objects that a value may be, or the items of a list; undefined if nothing is known of some of them. */
-  private objectsOf(shapes: readonly Shape[]): readonly Shape[] | undefined {
-    const found = shapes.map(shape => this.objectsIn(shape))
-    return found.includes(undefined) ? undefined : found.flatMap(one => one ?? [])
-  }
-
-  private objectsIn(shape: Shape): readonly Shape[] | undefined {
-    if (this.flat.has(shape)) return this.flat.get(shape)
-    this.flat.set(shape, undefined)
-    const found = this.unfolded(shape)
-    this.flat.set(shape, found)
-    return found
-  }
-
-  private unfolded(shape: Shape): readonly Shape[] | undefined {
-    const { bits, items, alternatives, branches } = shape
-    if (branches) return undefined
-    if (alternatives) return this.objectsOf(alternatives)
-    const inside = (bits & ARR) === 0 ? [] : items && this.objectsIn(items)
-    return inside && [...((bits & OBJ) === 0 ? [] : [shape]), ...inside]
   }
 
   private keyOf(value: Value): string {

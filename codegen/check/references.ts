@@ -8,6 +8,7 @@ import { type Entry, isInside, type MappingData, type Project, type ProviderData
 import { circularReferences, closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
+import { checkEndpoints } from './endpoints.js'
 import { checkSteps } from './steps.js'
 import { checkTexts, endsOf } from './texts.js'
 
@@ -51,6 +52,7 @@ export function checkProject(project: Project, isSound: boolean): void {
   for (const { data, document } of project.routes) checkModel(data, document, project)
   if (isSound) for (const format of formats.values()) checkTexts(format, project.schemas, findings)
   checkPaths(project, findings)
+  checkEndpoints(project, isSound)
   for (const { data, document } of project.providers.values()) {
     for (const dialect of Object.keys(data.speaks))
       if (!dialects.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())

@@ -13,6 +13,7 @@ import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { fieldsOf, unknownIn } from './ledger.js'
 import { OF_TERMS, Walker } from './made.js'
+import { Members } from './members.js'
 import { Reader, type Value } from './reads.js'
 
 /** The terms that functions of halves return, and those that they take. */
@@ -142,15 +143,17 @@ class TermsCheck {
 
   /** A path in what a client asks. */
   private term(pointer: Pointer, path: string): void {
-    const { document } = this
-    this.reader.along(this.valueOf(ASK), path.split('.'), (of, name, known) =>
-      this.project.findings.push({
-        ...document.key(pointer),
-        rule: 'mapping/term',
-        detail: `${of} has no member "${name}"`,
-        remedy: useOneOf(known, name),
-      }),
-    )
+    const ask = this.terms.get(ASK)
+    const names = path.split('.')
+    const missing = ask && new Members().missing(ask, names)
+    if (missing === undefined) return
+    const name = names[missing.at] as string
+    this.project.findings.push({
+      ...this.document.key(pointer),
+      rule: 'mapping/term',
+      detail: `${[ASK, ...names.slice(0, missing.at)].join('.')} has no member "${name}"`,
+      remedy: useOneOf(missing.known, name),
+    })
   }
 
   /** A path in the requests of the half's dialect. */

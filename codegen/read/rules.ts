@@ -51,6 +51,30 @@ export const RULES: readonly Rule[] = [
     'Remove it, or add a route with `upgrade: websocket`.',
   ),
   error(
+    'provider/task',
+    'A path with `{task}` is of a dialect with a route that follows tasks.',
+    "speaks: { chat: '/v1/{task}/chat' }",
+    'Remove the placeholder, or add `follow` to a route of the dialect.',
+  ),
+  warning(
+    'provider/member',
+    'The members that `drop`, `rename` and `refuse` name are members of the dialect’s requests. A name that resembles none of them may be the provider’s own.',
+    'speaks: { chat: { path: /v1/chat/completions, drop: [seeed] } }',
+    'Correct the name.',
+  ),
+  warning(
+    'names/trait',
+    'A mapping, a format or the gateway reads each trait. A name that resembles no known one may be your own.',
+    'traits: { image: false }   # the trait is `images`',
+    'Correct the name.',
+  ),
+  error(
+    'route/member',
+    'What a route names in a request or an answer is there: a placeholder of its path, or a member of the dialect’s schema.',
+    'path: /v1/tasks/{task_id}\nfollow: path.id',
+    'Correct the name, or add it to the path or the schema.',
+  ),
+  error(
     'route/model',
     'The requests of a route have the part that its `model` names.',
     'path: /v1/realtime\nmodel: path.model',
