@@ -323,7 +323,7 @@ function checkStream({ request, stream }: CaseData, ctx: Context, carry: unknown
   stream.forEach((item, index) => {
     const here: Pointer = ['stream', index]
     const isDone = item.on === 'done'
-    if (!isDone) found.valid([...here, 'in'], to, 'event', item.in)
+    if (!isDone) checkIn(here, `stream.${index}`, item, to, 'event', found)
     const out: string[] = []
     const fails = isDone ? compiled.done(state, ctx, carry, out) : compiled.event(state, frozen(structuredClone(item.in)), ctx, carry, out)
     const events = isDone ? interpreted.done(plain, ctx, carried) : interpreted.event(plain, structuredClone(item.in), ctx, carried)
@@ -334,6 +334,20 @@ function checkStream({ request, stream }: CaseData, ctx: Context, carry: unknown
     found.same(here, `stream.${index}.fails`, wire(fails), wire(interpreted.failed(plain)))
     for (const [number, event] of item.out.entries()) found.valid([...here, 'out', number], from, 'event', event)
   })
+}
+
+/** Checks that what a provider sends satisfies its schema, or breaks it if the case says so. */
+function checkIn(
+  here: Pointer,
+  name: string,
+  given: { in?: unknown; invalid?: boolean },
+  to: string,
+  kind: 'response' | 'event',
+  found: Found,
+): void {
+  if (given.invalid !== true) found.valid([...here, 'in'], to, kind, given.in)
+  else if (found.wrong(to, kind, given.in) === undefined)
+    found.add([...here, 'invalid'], 'case/schema', `${name}.in satisfies its schema`, 'remove invalid:')
 }
 
 /** Checks the parts that apply to whole answers beside the mapping itself, and to split requests. */
@@ -358,10 +372,7 @@ function checkParts({ request, split, join, failure, location }: CaseData, ctx: 
   ]
   for (const [name, given] of expected) {
     if (given === undefined) continue
-    const isInvalid = given.invalid === true
-    if (!isInvalid) found.valid([name, 'in'], to, 'response', given.in)
-    else if (found.wrong(to, 'response', given.in) === undefined)
-      found.add([name, 'invalid'], 'case/schema', `${name}.in satisfies its schema`, 'remove invalid:')
+    checkIn([name], name, given, to, 'response', found)
     const made = wire(compiled[name]?.(frozen(structuredClone(given.in)), ctx, carry))
     found.equal([name, 'out'], given.out, made)
     found.same([name], name, made, wire(interpreted[name](given.in, ctx, carry)))

@@ -3,10 +3,10 @@
 
 import { describe, expect, test } from 'vitest'
 import { startGateway } from '../harness.js'
-import { dialects } from './dialects.js'
+import { dialects, lastEvent } from './dialects.js'
 import { ask, closing, ONLY_RESPONSES, requestLines, setUp } from './fake-upstreams.js'
 import { routed } from './routed.js'
-import { json, type Script, startUpstream } from './upstream.js'
+import { json, type Script, startUpstream, stream } from './upstream.js'
 
 const ok =
   (body: object): Script =>
@@ -159,6 +159,114 @@ describe.concurrent.each(Object.keys(NEVER_SAID))('an empty answer that is trans
         const text = await followed?.text()
         if (followed?.status !== 200 || !text?.includes('"Hi"') || alone?.status !== 502)
           wrong.push({ client: client.name, body, followed: followed?.status, text, alone: alone?.status })
+      }
+    expect(wrong).toEqual([])
+  })
+})
+
+/** The words with which a provider breaks off an answer, and with which it says that an answer is not whole, or was refused. */
+const ENDS: Readonly<Record<'chat' | 'generate', Record<'broken' | 'cut' | 'filtered', readonly string[]>>> = {
+  chat: {
+    broken: ['error', 'insufficient_system_resource', 'network_error'],
+    cut: ['length', 'model_length', 'model_context_window_exceeded'],
+    filtered: ['content_filter', 'sensitive'],
+  },
+  generate: {
+    broken: ['MALFORMED_FUNCTION_CALL', 'MALFORMED_RESPONSE', 'MISSING_THOUGHT_SIGNATURE', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'],
+    cut: ['MAX_TOKENS', 'OTHER', 'FINISH_REASON_UNSPECIFIED', 'OF_TOMORROW'],
+    filtered: ['SAFETY', 'RECITATION'],
+  },
+}
+
+/** What each client is told of an answer that is not whole, and of one that was refused. */
+const TOLD: Readonly<Record<string, Record<'cut' | 'filtered', string>>> = {
+  chat: { cut: '"finish_reason":"length"', filtered: '"finish_reason":"content_filter"' },
+  messages: { cut: '"stop_reason":"max_tokens"', filtered: '"stop_reason":"refusal"' },
+  responses: { cut: '"incomplete_details":{"reason":"max_output_tokens"}', filtered: '"incomplete_details":{"reason":"content_filter"}' },
+  generate: { cut: '"finishReason":"', filtered: '"finishReason":"SAFETY"' },
+}
+
+/** The provider's dialects with an answer that says `Hi` and ends with this word. */
+const ENDING = {
+  chat: (word: string) => ({
+    answer: { ...dialects.chat.answer, choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: word }] },
+    end: dialects.chat.end.replace('"stop"', JSON.stringify(word)),
+  }),
+  generate: (word: string) => ({
+    answer: {
+      ...dialects.generate.answer,
+      candidates: [{ index: 0, content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: word }],
+    },
+    end: dialects.generate.end.replace('"STOP"', JSON.stringify(word)),
+  }),
+}
+
+describe.concurrent.each(['chat', 'generate'] as const)('an answer with content that a provider of %s did not finish', name => {
+  const upstream = dialects[name]
+  const clients = Object.values(dialects).filter(({ name: client }) => client !== name)
+  /** A gateway whose first target ends its answers with the current word, and whose second answers well. */
+  const staged = async (): Promise<{ url: string; end(word: string): void }> => {
+    let now = ENDING[name]('')
+    const ending = closing(
+      await startUpstream((socket, request) =>
+        /"stream":true|streamGenerate/.test(request.text)
+          ? stream(upstream.begin, upstream.text('Hi'), now.end)(socket, request)
+          : json(socket, 200, now.answer),
+      ),
+    )
+    const good = closing(await startUpstream(socket => json(socket, 200, upstream.answer)))
+    const provider = name === 'chat' ? 'together' : upstream.provider
+    const health = { consecutive_failures: 'none', failure_percentage_threshold: 'none' }
+    const gateway = closing(
+      await startGateway({
+        upstreams: { ending: { provider, base: ending.url, secret: 'x', health }, good: { provider, base: good.url, secret: 'x' } },
+        models: {
+          m: { targets: [{ upstream: 'ending' }, { upstream: 'good', priority: 2 }] },
+          alone: { targets: [{ upstream: 'ending' }] },
+        },
+      }),
+    )
+    return { url: gateway.url, end: word => (now = ENDING[name](word)) }
+  }
+
+  test('fails if it was broken off: whole, the next target is tried; a stream ends with an error and without its end', async () => {
+    const gateway = await staged()
+    const wrong: unknown[] = []
+    for (const client of clients)
+      for (const word of ENDS[name].broken) {
+        gateway.end(word)
+        const [followed, alone, streamed] = await Promise.all([
+          ask(gateway, { dialect: client }),
+          ask(gateway, { dialect: client, model: 'alone' }),
+          ask(gateway, { dialect: client, model: 'alone', stream: true }),
+        ])
+        const [whole, events] = await Promise.all([followed.text(), streamed.text()])
+        const message = client.messageOf(lastEvent(events)) ?? ''
+        if (
+          followed.status !== 200 ||
+          !whole.includes('"Hi"') ||
+          alone.status !== 502 ||
+          !events.includes('"Hi"') ||
+          !message ||
+          client.proof.test(events)
+        )
+          wrong.push({ client: client.name, word, followed: followed.status, alone: alone.status, events })
+      }
+    expect(wrong).toEqual([])
+  })
+
+  test.each(['cut', 'filtered'] as const)('says so if it is %s', async kind => {
+    const gateway = await staged()
+    const wrong: unknown[] = []
+    for (const client of clients)
+      for (const word of ENDS[name][kind]) {
+        gateway.end(word)
+        const texts = await Promise.all(
+          [false, true].map(async isStream => (await ask(gateway, { dialect: client, model: 'alone', stream: isStream })).text()),
+        )
+        for (const text of texts)
+          if (!text.includes('Hi') || !text.includes(TOLD[client.name]?.[kind] ?? '?') || text.includes('"finishReason":"STOP"'))
+            wrong.push({ client: client.name, word, text })
       }
     expect(wrong).toEqual([])
   })
