@@ -124,6 +124,40 @@ const MORE: Record<string, Body[]> = {
   ],
 }
 
+/** Usage that a provider reports in its own way, and what it means. */
+const MEANT: [name: string, dialect: string, body: Body, meant: Usage][] = [
+  [
+    'reasoning is counted apart, and the total has all of it',
+    'chat',
+    { usage: { prompt_tokens: 32, completion_tokens: 9, total_tokens: 135, completion_tokens_details: { reasoning_tokens: 94 } } },
+    { input: 32, output: 103, reasoning: 94 },
+  ],
+  [
+    'reasoning is a part of the completion',
+    'chat',
+    { usage: { prompt_tokens: 32, completion_tokens: 103, total_tokens: 135, completion_tokens_details: { reasoning_tokens: 94 } } },
+    { input: 32, output: 103, reasoning: 94 },
+  ],
+  [
+    'cached tokens are a count of their own',
+    'chat',
+    { usage: { prompt_tokens: 32, completion_tokens: 9, total_tokens: 41, cached_tokens: 20 } },
+    { input: 32, output: 9, cached: 20 },
+  ],
+  [
+    'the last choice has the usage',
+    'chat',
+    { choices: [{ index: 0, usage: { prompt_tokens: 32, completion_tokens: 9, cached_tokens: 20 } }] },
+    { input: 32, output: 9, cached: 20 },
+  ],
+  [
+    'billed units are priced, not all tokens',
+    'cohere_chat',
+    { usage: { billed_units: { input_tokens: 5, output_tokens: 7 }, tokens: { input_tokens: 71, output_tokens: 9 } } },
+    { input: 5, output: 7 },
+  ],
+]
+
 /** What an object is made of: its members, and theirs. */
 const shapeOf = (value: unknown): string =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -208,4 +242,12 @@ test('cached sound and pictures have the price of what is cached', () => {
   const generate = plan.dialects.generate as Dialect
   expect(whole(generate, { usageMetadata })).toEqual(counted)
   expect(streamed(generate, [{ usageMetadata }])).toEqual(counted)
+})
+
+test.each(MEANT)('%s (%s)', (_name, name, body, meant) => {
+  const dialect = plan.dialects[name] as Dialect
+  const { usage } = body
+  expect(whole(dialect, body)).toEqual(meant)
+  const events = usage === undefined ? [body] : (EVENTS[name] as (body: Body) => Body[])(body)
+  expect(streamed(dialect, events)).toEqual(meant)
 })
