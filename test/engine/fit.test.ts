@@ -1,7 +1,9 @@
 // Members that a model does not accept: converted to what it accepts, or refused by name before any call.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { factsFor } from '../../engine/snapshot/catalogue.js'
 import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'
+import { plan } from './plan.js'
 
 let simulator: Awaited<ReturnType<typeof startSimulator>>
 let gateway: TestGateway
@@ -133,4 +135,8 @@ test('each member that a generate-content client loses has one name, and it is i
   expect(status).toBe(200)
   const names = ['temperature', 'topP', 'presencePenalty', 'frequencyPenalty', 'responseLogprobs', 'logprobs', 'stopSequences']
   expect(dropped?.split(', ').sort()).toEqual(names.map(name => `generationConfig.${name}`).sort())
+})
+
+test.each(['grok-4.3', 'grok-4.5', 'grok-4.6', 'grok-4.7'])('%s reasons, and so gets no stop sequences and no penalties', name => {
+  expect(factsFor(plan.catalogue, 'xai', name).traits).toMatchObject({ stops: 0, penalties: false })
 })
