@@ -92,7 +92,7 @@ export function sayable(said: Said, meant: Said, { cannot }: Client): Said {
     text,
     reasoning: lacks.has('reasoning') ? '' : reasoning,
     signatures: lacks.has('signatures') ? [] : signatures,
-    calls: lacks.has('calls') ? [] : calls,
+    calls: lacks.has('calls') ? [] : lacks.has('calls.cut') ? calls.filter(call => !call.mayBeCut) : calls,
     stop: meant.stop === 'refused' && lacks.has('refused') ? 'end' : stop,
     usage: {
       ...usage,

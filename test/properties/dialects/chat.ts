@@ -63,7 +63,7 @@ export const chat: Table = {
         : { type: 'redacted_thinking', data: /^[\w+/=-]+$/.test(string(block.data)) ? block.data : 'hidden' },
     )
     const thought = blocks.map(block => string((block as Values).thinking)).join('')
-    const isCut = list(response.choices)[0]?.finish_reason === 'length'
+    const isCut = ['length', 'content_filter'].includes(string(list(response.choices)[0]?.finish_reason))
     const calls = list(message.tool_calls).map((call, index) => ({
       ...call,
       id: numbered('call', index),

@@ -37,7 +37,7 @@ export const generate: Table = {
     ['safety_settings', mostly(0.2, fc.constant([{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'OFF' }]))],
   ]),
   asking: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }], generationConfig: { thinkingConfig: { includeThoughts: true } } },
-  cannot: ['ids'],
+  cannot: ['ids', 'calls.cut'],
 
   answer: {
     required: ['candidates', 'usageMetadata'],

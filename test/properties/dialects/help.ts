@@ -48,8 +48,9 @@ export function called(name: unknown, text: unknown): { name: string; arguments:
   }
 }
 
-/** The arguments of a call that was not cut: the last of an answer that met its limit may be no call at all. */
-export const uncut = (text: unknown, isCut: boolean): string => (isCut && called('', text).arguments === null ? '{}' : string(text))
+/** The arguments of a call that was not cut: the last of an answer that ended early may be no call at all. */
+export const uncut = (text: unknown, isCut: boolean): string =>
+  isCut && (string(text).trim() === '' || called('', text).arguments === null) ? '{}' : string(text)
 
 /** At least so many as its parts. */
 export const atLeast = (count: unknown, ...parts: unknown[]): number =>

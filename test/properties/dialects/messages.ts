@@ -125,12 +125,20 @@ export const messages: Table = {
   said({ content, stop_reason: reason, usage: counts }) {
     const blocks = list(content)
     const usage = object(counts)
+    const stop = ['max_tokens', 'model_context_window_exceeded'].includes(string(reason))
+      ? 'limit'
+      : reason === 'refusal'
+        ? 'refused'
+        : 'end'
     return {
       text: blocks.map(block => string(block.text)).join(''),
       reasoning: blocks.map(block => string(block.thinking)).join(''),
       signatures: blocks.map(({ signature, data }) => string(signature ?? data)).filter(text => text !== ''),
-      calls: blocks.filter(({ type }) => type === 'tool_use').map(({ name, input }) => ({ name: string(name), arguments: input })),
-      stop: reason === 'max_tokens' || reason === 'model_context_window_exceeded' ? 'limit' : reason === 'refusal' ? 'refused' : 'end',
+      // The input of a call that was cut off is an object as well.
+      calls: blocks.flatMap(({ type, name, input }, index) =>
+        type === 'tool_use' ? [{ name: string(name), arguments: input, mayBeCut: stop !== 'end' && index === blocks.length - 1 }] : [],
+      ),
+      stop,
       usage: {
         input: number(usage.input_tokens) + number(usage.cache_creation_input_tokens) + number(usage.cache_read_input_tokens),
         output: number(usage.output_tokens),

@@ -7,7 +7,7 @@ const COUNTS = ['prompt_eval_count', 'eval_count']
 export const ollama: Table = {
   traits: keyed([]),
   asking: { model: 'client-model', messages: [{ role: 'user', content: 'Hi' }], think: true },
-  cannot: ['signatures', 'refused', 'usage.cached', 'usage.reasoning'],
+  cannot: ['signatures', 'calls.cut', 'refused', 'usage.cached', 'usage.reasoning'],
 
   answer: {
     required: ['done_reason', ...COUNTS],

@@ -24,7 +24,7 @@ export interface Said {
   /** What proves the reasoning, as its provider sent it. */
   signatures: string[]
   /** Arguments that are no object mean nothing, which is null; `bytes` is their text where the dialect has one. */
-  calls: { name: string; arguments: unknown; bytes?: string }[]
+  calls: { name: string; arguments: unknown; bytes?: string; mayBeCut?: boolean }[]
   /** How it ended: by itself, at the limit, or refused. With calls it ends for them. */
   stop: 'end' | 'limit' | 'refused'
   usage: { input: number; output: number; cached: number; reasoning: number }
@@ -47,7 +47,7 @@ export type Turn =
 
 /**
  * What a dialect has no words for. Of a conversation: instructions, all turns but the last, tools, stop sequences, the ids of
- * calls. Of an answer: thoughts, their proofs, calls, that it was refused, and two of its counts.
+ * calls. Of an answer: thoughts, their proofs, calls, calls that may have been cut off, that it was refused, and two of its counts.
  */
 export type Missing =
   | 'system'
@@ -58,6 +58,7 @@ export type Missing =
   | 'reasoning'
   | 'signatures'
   | 'calls'
+  | 'calls.cut'
   | 'refused'
   | 'usage.cached'
   | 'usage.reasoning'
