@@ -111,3 +111,36 @@ describe.each(pairs)('$pair', ({ mapping, client }) => {
     expect(told.includes(client.proof)).toBe(!sent.includes(PROOF))
   })
 })
+
+describe('a chat client sends an answer back in the order in which its provider wrote it', () => {
+  const mapping = plan.mappings['chat-to-messages']
+  /** A block for each letter: Thinking, Redacted thinking, text, call. */
+  const blocks = (shape: string): Body[] =>
+    [...shape].map((kind, at) => {
+      if (kind === 'T') return { type: 'thinking', thinking: `thought ${at}`, signature: `proof${at}` }
+      if (kind === 'R') return { type: 'redacted_thinking', data: `hidden${at}` }
+      return kind === 't' ? { type: 'text', text: `🌍 ${at}.` } : { type: 'tool_use', id: `toolu_${at}`, name: 'f', input: { at } }
+    })
+
+  test.each(['Ttc', 'TcTtRc', 'tTc', 'TtTtcTc', 'tRtTcc', 'TccTtc', 'TcRT'])('%s', shape => {
+    const content = blocks(shape)
+    const usage = { input_tokens: 1, output_tokens: 1 }
+    const answer = {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content,
+      stop_reason: 'tool_use',
+      stop_sequence: null,
+      usage,
+    }
+    const asked = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], tools: [{ type: 'function', function: { name: 'f' } }] }
+    const given = mapping?.response?.(answer, ctx, mapping.carry?.(asked, ctx)) as { choices: [{ message: Body }] }
+    const message = JSON.parse(JSON.stringify(given.choices[0].message))
+    const results = content.filter(({ id }) => id).map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'done' }))
+    const body = { ...asked, messages: [...asked.messages, message, ...results] }
+    const sent = mapping?.request?.(body, ctx, mapping.carry?.(body, ctx)) as { messages: Body[] }
+    expect(JSON.parse(JSON.stringify(sent.messages[1]))).toEqual({ role: 'assistant', content })
+  })
+})
