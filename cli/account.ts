@@ -4,7 +4,7 @@ import { fullPath } from '../engine/snapshot/bindings.js'
 import type { Target } from '../engine/snapshot/model.js'
 
 /** Milliseconds in which an upstream must answer completely. */
-export const PATIENCE = 10_000
+const PATIENCE = 10_000
 /** The longest list: bytes. */
 const MOST = 8 * 1024 * 1024
 

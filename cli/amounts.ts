@@ -23,7 +23,7 @@ function inUnits(amount: number, units: readonly (readonly [size: number, unit: 
 }
 
 /** Milliseconds, such as `5s`. */
-export function timeText(milliseconds: number): string {
+function timeText(milliseconds: number): string {
   return milliseconds === 0 ? '0s' : inUnits(milliseconds, TIMES)
 }
 

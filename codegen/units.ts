@@ -14,10 +14,10 @@ export interface Unit {
 }
 
 /** The kinds of module: `own` is that of a format, a mapping or a route. */
-export type ModuleKind = 'own' | 'validators' | 'normalisers' | 'unnamed' | 'shapes'
+type ModuleKind = 'own' | 'validators' | 'normalisers' | 'unnamed' | 'shapes'
 
 /** A unit of the built-in output: its hash, and the names of its functions. */
-export interface KnownUnit {
+interface KnownUnit {
   key: string
   names: Unit['names']
 }

@@ -350,7 +350,7 @@ export interface KeepRule {
 }
 
 /** The ids that the gateway replaces by its own: the paths of an answer's id and of its items, in answers and events. */
-export interface OwnIds {
+interface OwnIds {
   answers: readonly (readonly string[])[]
   items: readonly (readonly string[])[]
   /** Whether the id of an item may be replaced. */
@@ -446,7 +446,7 @@ export interface CountedView {
   budgets?: Json
 }
 
-export interface AnswerView extends CountedView {
+interface AnswerView extends CountedView {
   models: Json
   /** The facts and permissions of the caller's key; never the key itself, nor its hash. */
   key?: Json
@@ -458,14 +458,14 @@ export interface AnswerView extends CountedView {
 }
 
 /** An answer that is made once, and differs between readers only in the address that they used. */
-export interface PagePlan {
+interface PagePlan {
   /** The name that the operator enables it by. */
   name: string
   type: string
   headers?: Readonly<Record<string, string>>
 }
 
-export interface KeptView {
+interface KeptView {
   /** Its id, the answer itself, and the items that its request added to the conversation. */
   kept: { id: string; answer: Json; input: Json }
   query: Readonly<Record<string, string>>
@@ -542,7 +542,7 @@ export interface RoutePlan {
  * The ids of an answer that are sealed for the caller: paths in a whole answer and in events, where `[]` stands for each
  * element.
  */
-export interface SealedIds {
+interface SealedIds {
   members: readonly (readonly string[])[]
   events: readonly (readonly string[])[]
   /** Query parameters that hold such an id. */
@@ -612,7 +612,7 @@ export interface Credential {
 }
 
 /** The names in a service's signature: `date` and `digest` are headers, `key_prefix` precedes the secret. */
-export interface Signing {
+interface Signing {
   algorithm: string
   key_prefix?: string
   ending: string

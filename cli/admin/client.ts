@@ -22,7 +22,7 @@ export interface Where {
 const TOKEN = 'SLUICE_ADMIN_TOKEN'
 
 /** The folder of a configuration's store, or the default one if there is no configuration. */
-export async function folderOf(config: string | undefined): Promise<string> {
+async function folderOf(config: string | undefined): Promise<string> {
   const path = configOrUsual(config)
   if (path === undefined) return resolve(await storeFolder({}))
   const file = written(path)

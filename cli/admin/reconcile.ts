@@ -37,7 +37,7 @@ interface ExportRow extends Figures {
   currency?: string
 }
 
-export interface Export {
+interface Export {
   provider: string
   currency: string | undefined
   /** The figures by day, such as `2026-11-22`, and model. */
@@ -45,7 +45,7 @@ export interface Export {
 }
 
 /** Two figures that differ; `ledger` or `provider` is undefined if that side has none. */
-export interface Difference {
+interface Difference {
   day: string
   model: string
   figure: Figure
@@ -78,7 +78,7 @@ export interface ReconcileOptions extends Where {
 }
 
 /** Reads exports of one format. Throws a `CommandError` if a file has no known format, or has further pages. */
-export async function readExport(files: readonly string[]): Promise<Export> {
+async function readExport(files: readonly string[]): Promise<Export> {
   const formats = load(readFileSync(FORMATS, 'utf8')) as Record<string, Format>
   let found: Export | undefined
   for (const file of files) {
@@ -151,7 +151,7 @@ function addFigures(days: Export['days'], day: string, model: string, more: Figu
 }
 
 /** One name for a model, its dated versions, and its display name: `Claude Haiku 4.5` is `claude-haiku-4-5`. */
-export function nameOf(model: string): string {
+function nameOf(model: string): string {
   return model
     .trim()
     .toLowerCase()

@@ -11,7 +11,7 @@ export function withKnownKeys(gateway: GatewayConfig): GatewayConfig {
 }
 
 /** The text of a key while cases are run. */
-export function textOf(key: string): string {
+function textOf(key: string): string {
   return `the key ${encodeURIComponent(key)} of a case`
 }
 

@@ -159,7 +159,7 @@ export const jsonSchema: fc.Arbitrary<Record<string, unknown>> = fc.letrec<{ sch
 })).schema
 
 /** The arguments of a call as models write them: mostly JSON. */
-export const argumentsText = fc.oneof(
+const argumentsText = fc.oneof(
   { withCrossShrink: true },
   { arbitrary: jsonObject.map(value => JSON.stringify(value)), weight: 5 },
   { arbitrary: jsonObject.map(value => JSON.stringify(value, null, 1)), weight: 2 },

@@ -44,7 +44,7 @@ export const SECTIONS = [
 ] as const
 
 /** By section and name. */
-export type Meaning = Record<(typeof SECTIONS)[number], Record<string, Thing>>
+type Meaning = Record<(typeof SECTIONS)[number], Record<string, Thing>>
 
 /** A configuration and what it means; `project` is its overlay over the built-in data. */
 export interface Meant {

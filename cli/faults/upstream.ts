@@ -30,7 +30,7 @@ export interface Call {
 }
 
 /** The next action of the upstream with this name, for a request with this body. */
-export type Next = (upstream: string, streams: boolean, body: string) => Fault
+type Next = (upstream: string, streams: boolean, body: string) => Fault
 
 export interface FaultyUpstream {
   /** The base URL of an upstream of a case: requests below it belong to the case. */

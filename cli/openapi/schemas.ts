@@ -18,7 +18,7 @@ const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties',
 const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'examples', 'default', 'required', 'type'])
 
 /** `https://…/schemas/chat/request` as the component `chat.request`. */
-export function componentOf(id: string): string {
+function componentOf(id: string): string {
   return id.split('/').slice(-2).join('.')
 }
 

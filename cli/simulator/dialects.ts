@@ -18,7 +18,7 @@ export type Framing = {
   ends: (event: unknown) => boolean
 }
 
-export type Path = {
+type Path = {
   method: string
   pattern: RegExp
   /** The query parameters that select this entry. */

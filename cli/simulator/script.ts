@@ -146,7 +146,7 @@ function words(text: string): string[] {
 }
 
 /** Splits a text into `count` pieces of similar length, or into its characters if there are fewer. Surrogate pairs stay whole. */
-export function parts(text: string, count: number): string[] {
+function parts(text: string, count: number): string[] {
   const characters = [...text]
   const pieces = Math.min(Math.max(count, 1), characters.length)
   return Array.from({ length: pieces }, (_, index) =>

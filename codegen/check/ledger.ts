@@ -21,7 +21,7 @@ export interface Field {
   why?: string
 }
 
-export interface Case {
+interface Case {
   becomes: 'dropped' | 'refused'
   when: string
   why: string

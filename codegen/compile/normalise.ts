@@ -6,7 +6,7 @@ import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
 import { resolveReference, type Schema, type SchemaSet, type Subschema, snakeOf, type Union } from '../read/schemas.js'
 
 /** The leniencies that a reader may allow. */
-export const LENIENCIES = [
+const LENIENCIES = [
   'null_is_absent',
   'one_is_a_list',
   'number_in_text',
@@ -17,7 +17,7 @@ export const LENIENCIES = [
   'snake_case_names',
   'url_safe_base64',
 ] as const
-export type Leniency = (typeof LENIENCIES)[number]
+type Leniency = (typeof LENIENCIES)[number]
 
 const NONE: ReadonlySet<string> = new Set()
 

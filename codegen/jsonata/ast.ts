@@ -46,7 +46,7 @@ export interface NameNode extends Common {
   value: string
 }
 
-export interface VariableNode extends Common {
+interface VariableNode extends Common {
   type: 'variable'
   /** `$` is '', `$$` is '$'. */
   value: string
@@ -79,7 +79,7 @@ export interface SignNode extends Common {
 }
 
 /** `%` */
-export interface ParentNode extends Common {
+interface ParentNode extends Common {
   type: 'parent'
   slot: { label: string }
 }

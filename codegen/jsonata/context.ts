@@ -49,7 +49,7 @@ export interface Options {
 }
 
 /** The functions through which nodes compile each other, so that their files need not import each other. */
-export interface Compilers {
+interface Compilers {
   /** A node's value: never an empty sequence or one with a single member, unless `[]` asked for it. */
   node(node: Node, env: Env): Operand
   /** A call, whose value may be a raw sequence; `context` replaces a missing argument of a built-in. */

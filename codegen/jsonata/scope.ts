@@ -3,7 +3,7 @@
 import type { Node } from './ast.js'
 import { children } from './ast.js'
 import type { Js } from './js.js'
-import { ANY, type Operand, type Result } from './types.js'
+import type { Operand, Result } from './types.js'
 import type { Declarations } from './unit.js'
 
 export interface Variable {
@@ -55,8 +55,4 @@ export function bindsOf(nodes: Node[]): Map<string, number> {
   }
   for (const node of nodes) visit(node)
   return found
-}
-
-export function unknown(code: Js): Operand {
-  return { code, bits: ANY, stable: false }
 }

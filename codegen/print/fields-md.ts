@@ -36,14 +36,14 @@ A name with two spellings, in camelCase and in snake_case, is listed and reporte
 A member that the schema of the client's dialect does not name is in no list: it is dropped and reported, or refused if it is an object of an unknown kind.`
 
 /** The fate of a field that is not lost: its target, and how it gets there. */
-export interface Fate {
+interface Fate {
   becomes: 'carried' | 'changed' | 'with what holds it' | 'read'
   where: readonly string[]
   how: string
 }
 
 /** The fates of a field, from its flows and those of the fields that contain it. */
-export function fateOf(path: string, flows: ReadonlyMap<string, readonly Flow[]>): Fate[] {
+function fateOf(path: string, flows: ReadonlyMap<string, readonly Flow[]>): Fate[] {
   const found = flows.get(path) ?? []
   const of = (kind: Flow['kind']): Flow[] =>
     found.filter(flow => flow.kind === kind).sort((left, right) => left.by.length - right.by.length || (left.to < right.to ? -1 : 1))
@@ -69,7 +69,7 @@ function madeFate(made: readonly Flow[], where: readonly string[]): Fate {
 }
 
 /** The rows of a field in the reference, one for each possible fate. */
-export function rowsOf(
+function rowsOf(
   { path, verdict, cases, why = '' }: Field,
   flows: ReadonlyMap<string, readonly Flow[]>,
 ): [string, string, string, string][] {

@@ -87,7 +87,7 @@ const MERGE = '<<'
 const NO_MERGE = 'mappings are not merged: write the keys here; an alias (`key: *name`) stands for a whole value'
 
 /** Turns an ajv error about our own YAML into a finding. */
-export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
+function findingOf(error: ErrorObject, document: YamlDocument): Finding {
   const pointer = pointerOf(error.instancePath, document.value)
   const path = pointer.join('.') || 'the document'
   // An invalid member name is reported at the name.

@@ -20,7 +20,7 @@ interface OperationData {
   requestBody?: { content: { 'application/json': { schema: Json } } }
 }
 
-export interface Operation {
+interface Operation {
   id: string
   method: string
   /** In Fastify's notation. */

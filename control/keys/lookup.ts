@@ -45,7 +45,7 @@ export function listOf(text: string | null): string[] | undefined {
 }
 
 /** The key with a SHA-256 in its present state; also an expired one. */
-export async function keyOf({ db }: Store, sha256: string): Promise<KeyConfig | undefined> {
+async function keyOf({ db }: Store, sha256: string): Promise<KeyConfig | undefined> {
   const row = await db
     .selectFrom('key_secret')
     .innerJoin('key', 'key.id', 'key_secret.key_id')

@@ -3,7 +3,7 @@
 
 import type { Generated } from 'kysely'
 
-export interface NameTable {
+interface NameTable {
   id: Generated<number>
   kind: string
   text: string
@@ -49,7 +49,7 @@ export interface TeamTable {
 }
 
 /** The secrets of a key, as SHA-256 in hexadecimal digits. A rotated one ends at `expires_at`. */
-export interface KeySecretTable {
+interface KeySecretTable {
   sha256: string
   key_id: number
   last4: string
@@ -58,7 +58,7 @@ export interface KeySecretTable {
 }
 
 /** Changes, in the order in which they became visible. */
-export interface ChangeTable {
+interface ChangeTable {
   seq: Generated<number>
   at: number
   kind: string
@@ -144,14 +144,14 @@ export interface ShareTable {
   version: number
 }
 
-export interface DetailTable {
+interface DetailTable {
   ledger_id: string
   /** JSON: why it failed, which targets failed before, what was dropped. */
   detail: string
 }
 
 /** Exchanges under way for more than a second. */
-export interface OpenTable {
+interface OpenTable {
   id: string
   instance: number
   worker: string
@@ -176,14 +176,14 @@ export interface Sums {
   ms_sum: number
 }
 
-export interface HourModelTable extends Sums {
+interface HourModelTable extends Sums {
   hour: number
   model: number
   target: number
   part: number
 }
 
-export interface HourTable extends Sums {
+interface HourTable extends Sums {
   hour: number
   key: number
   model: number
@@ -191,7 +191,7 @@ export interface HourTable extends Sums {
   part: number
 }
 
-export interface DayModelTable extends Sums {
+interface DayModelTable extends Sums {
   day: number
   grp: number
   model: number
@@ -199,13 +199,13 @@ export interface DayModelTable extends Sums {
   part: number
 }
 
-export interface DayUserTable extends Sums {
+interface DayUserTable extends Sums {
   day: number
   end_user: number
   part: number
 }
 
-export interface DayTeamTable extends Sums {
+interface DayTeamTable extends Sums {
   day: number
   team: number
   grp: number
@@ -216,7 +216,7 @@ export interface DayTeamTable extends Sums {
   part: number
 }
 
-export interface DayTagsTable extends Sums {
+interface DayTagsTable extends Sums {
   day: number
   tags: number
   model: number
@@ -224,7 +224,7 @@ export interface DayTagsTable extends Sums {
   part: number
 }
 
-export interface DayKeyTable extends Sums {
+interface DayKeyTable extends Sums {
   day: number
   key: number
   team: number
@@ -232,7 +232,7 @@ export interface DayKeyTable extends Sums {
   part: number
 }
 
-export interface DayAllTable extends Sums {
+interface DayAllTable extends Sums {
   day: number
   key: number
   team: number
@@ -283,14 +283,14 @@ export interface KeptTable {
   sealed: string
 }
 
-export interface KeptItemTable {
+interface KeptItemTable {
   caller: string
   item_id: string
   kept_id: string
 }
 
 /** The instances on this store: `part` separates the rollup rows of each. */
-export interface InstanceTable {
+interface InstanceTable {
   id: Generated<number>
   public_id: string
   host: string

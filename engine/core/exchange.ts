@@ -76,7 +76,7 @@ export interface Exchange {
 export type Arriving = Pick<Exchange, 'receive' | 'pause' | 'resume'>
 
 /** The metrics of the key that a request came with. */
-export interface Caller {
+interface Caller {
   id?: number
   team?: string
   groups: readonly string[]

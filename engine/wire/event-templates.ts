@@ -46,7 +46,7 @@ interface Template {
  * Receives an event's value and its text, which is undefined if the text can hold no marker. `isNormal`: the value comes
  * from a template that was normalised.
  */
-export type Take = (value: unknown, text: string | undefined, isNormal: boolean) => unknown
+type Take = (value: unknown, text: string | undefined, isNormal: boolean) => unknown
 
 /** Reads the events of one stream. */
 export interface EventReader {
