@@ -9,6 +9,7 @@ import { type Lists, withLists } from './account-lists.js'
 import { type Loaded, loadConfig, type ReadOptions, readConfig } from './config/config.js'
 import { compileExpressions } from './config/expressions.js'
 import { documentsOf } from './documents.js'
+import { providersBeside } from './overlay/inputs.js'
 import { importFacts, importPlan, loadFacts, locatePlan } from './plan.js'
 import { openState, type State } from './state/state.js'
 import type { Watch } from './watch.js'
@@ -49,13 +50,14 @@ export async function readWatched(config: string, watch: Watch, isServing = fals
 
 /** Rules about names and facts that an overlay may add. */
 const OF_DATA: ReadonlySet<string> = new Set([
-  ...['names/provider', 'names/route', 'names/page', 'names/fact', 'names/dialect', 'upstream/base', 'upstream/caller'],
+  ...['names/route', 'names/page', 'names/fact', 'names/dialect', 'upstream/base', 'upstream/caller'],
   ...['model/patch', 'model/list', 'model/default', 'relay/shadows'],
 ])
 
 /** The errors of a configuration that an invalid overlay cannot explain. */
 async function findingsWithoutOverlay(config: string, options: ReadOptions): Promise<Finding[]> {
-  const { findings } = await readConfig(config, await loadFacts(undefined), config, options)
+  const otherProviders = new Set(providersBeside(config))
+  const { findings } = await readConfig(config, await loadFacts(undefined), config, { ...options, otherProviders })
   return findings.filter(({ rule }) => !OF_DATA.has(rule))
 }
 

@@ -71,6 +71,8 @@ const OWN_SEAL = randomBytes(32).toString('hex')
 export interface ReadOptions {
   /** Files of secrets that cannot be read hold random texts: for runs that send nothing to a provider. */
   mayLackSecrets?: boolean
+  /** The names of providers that an overlay may add, if it does not compile. */
+  otherProviders?: ReadonlySet<string>
 }
 
 /** The result of reading a configuration. */
@@ -142,9 +144,9 @@ async function read(
     return { findings, loaded }
   }
   // Only errors need the full validator, which knows the position of each.
-  const { findInRest, gatewayFindings, restOf } = await import('./gateway-findings.js')
+  const { findInRest, gatewayFindings, restOfGateway } = await import('./gateway-findings.js')
   const findings = gatewayFindings(document)
-  const rest = restOf(document)
+  const rest = restOfGateway(document)
   if (!plan.validateGateway(rest.value)) return { findings }
   const file = rest.value as GatewayData
   findings.push(...(await expressionFindings(file, document)))
@@ -153,13 +155,19 @@ async function read(
 }
 
 /** Reads each section, checks what the grammar cannot, and puts the configuration together. */
-function link(file: GatewayData, plan: PlanFacts, folder: string, find: Find, { mayLackSecrets = false }: ReadOptions): Loaded {
+function link(
+  file: GatewayData,
+  plan: PlanFacts,
+  folder: string,
+  find: Find,
+  { mayLackSecrets = false, otherProviders }: ReadOptions,
+): Loaded {
   const secret = secretReader(folder, mayLackSecrets, find)
   const budgets = new BudgetReader(file, find)
   const groups = groupsOf(file, budgets, find)
   checkRateLimits(file.key_limits, ['key_limits'], find)
   const keys = keysOf(file, secret, budgets, find)
-  const upstreams = upstreamsOf(file, plan, secret, budgets, find)
+  const upstreams = upstreamsOf(file, plan, secret, budgets, find, otherProviders)
   checkModels(file, upstreams, plan, find)
   const listed = modelsListed(file, upstreams)
   checkNames(file, listed, find)

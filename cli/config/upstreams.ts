@@ -17,23 +17,25 @@ const CALLER = 'caller'
 /** The meaning of `pass_headers: true`: the providers' headers about the account's rate limits. */
 const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
 
-/** The upstreams of a configuration, by name, without those whose provider does not exist. */
+/** The upstreams of a configuration, by name, without those whose provider does not exist. `otherProviders` are those of an overlay that does not compile. */
 export function upstreamsOf(
   file: GatewayData,
   plan: PlanFacts,
   secret: ReadSecret,
   budgets: BudgetReader,
   find: Find,
+  otherProviders: ReadonlySet<string> = new Set(),
 ): Record<string, UpstreamConfig> {
   const upstreams: Record<string, UpstreamConfig> = Object.create(null)
   for (const [name, upstream] of Object.entries(file.upstreams)) {
     if (!Object.hasOwn(plan.providers, upstream.provider)) {
-      find(
-        ['upstreams', name, 'provider'],
-        'names/provider',
-        `there is no provider ${upstream.provider}`,
-        useOneOf(Object.keys(plan.providers), upstream.provider),
-      )
+      if (!otherProviders.has(upstream.provider))
+        find(
+          ['upstreams', name, 'provider'],
+          'names/provider',
+          `there is no provider ${upstream.provider}`,
+          useOneOf([...Object.keys(plan.providers), ...otherProviders], upstream.provider),
+        )
       continue
     }
     checkUpstream(name, upstream, plan, find)

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { display } from '../../codegen/read/display.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import { statusOf } from '../../codegen/read/status.js'
@@ -66,6 +66,14 @@ export function filesOf(overlay: string, findings: Finding[] = []): string[] {
   }
   for (const folder of FOLDERS) if (existsSync(join(overlay, folder))) visit(join(overlay, folder), 1)
   return found
+}
+
+/** The names of the providers beside a configuration, whether their files are right or not. */
+export function providersBeside(config: string): string[] {
+  const overlay = overlayOf(config)
+  if (overlay === undefined) return []
+  const folder = join(overlay, 'providers')
+  return filesOf(overlay).flatMap(path => (dirname(path) === folder ? [basename(path, '.yaml')] : []))
 }
 
 /** The finding for a file or folder that the process may not read. */

@@ -71,7 +71,8 @@ function checkTasks({ data, document }: Entry<ProviderData>, { routes, mappings,
   for (const [dialect, { path, stream }] of Object.entries(data.speaks)) {
     if (!dialects.has(dialect)) continue
     const clients = new Set([dialect, ...[...mappings.keys()].map(sidesOf).flatMap(({ from, to }) => (to === dialect ? [from] : []))])
-    if (routes.some(({ data: route }) => route.follow !== undefined && clients.has(route.dialect))) continue
+    const reaching = routes.filter(({ data: route }) => clients.has(route.dialect))
+    if (reaching.length === 0 || reaching.some(({ data: route }) => route.follow !== undefined)) continue
     for (const [pointer, text] of [
       [['path'], path],
       [['stream', 'path'], stream?.path],

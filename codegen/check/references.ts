@@ -58,7 +58,8 @@ export function checkProject(project: Project, isSound: boolean): void {
       if (!dialects.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
     for (const [dialect, endpoint] of Object.entries(data.speaks)) {
       const { fallback } = endpoint
-      if (fallback !== undefined && (fallback === dialect || !Object.hasOwn(data.speaks, fallback)))
+      const isLeftOut = document.without?.some(([key, name]) => key === 'speaks' && name === fallback) === true
+      if (fallback !== undefined && !isLeftOut && (fallback === dialect || !Object.hasOwn(data.speaks, fallback)))
         unknown(document, ['speaks', dialect, 'fallback'], 'dialect', fallback, Object.keys(data.speaks))
       if (endpoint.subprotocol !== undefined && !project.routes.some(route => route.data.dialect === dialect && route.data.upgrade))
         findings.push({

@@ -8,7 +8,7 @@ import { type Library, libraryOf } from '../read/functions.js'
 import { membersOfEngine } from '../read/members-of-engine.js'
 import { namesIn } from '../read/named.js'
 import { sayingOf } from '../read/parts.js'
-import { type Entry, type FormatData, type MappingData, type Project, sidesOf } from '../read/project.js'
+import { type Entry, type FormatData, isOfBroken, type MappingData, type Project, sidesOf } from '../read/project.js'
 import { schemaId, shapeOf } from '../read/schemas.js'
 import type { UnitKeys } from '../units.js'
 import { compileMapping } from './mapping.js'
@@ -27,6 +27,8 @@ export function compileMappings(project: Project, output: Output, keys: UnitKeys
   const modules: CompiledMappings['modules'] = new Map()
   const ledger: CompiledMappings['ledger'] = new Map()
   for (const [name, mapping] of project.mappings) {
+    // It lacks what is wrong, which is found already.
+    if (isOfBroken(project, name)) continue
     const path = `mappings/${name}.js`
     const query = queryOf(mapping, project)
     const key = keys.mapping(mapping, membersOfEngine(project, sidesOf(name).from), query)
@@ -35,8 +37,9 @@ export function compileMappings(project: Project, output: Output, keys: UnitKeys
       const known = project.findings.length
       const printed = output.print(path, moduleOf(mapping, library, query, project), mapping.document.file)
       checkWritten(mapping, library, project)
-      // The names that a broken expression reads are unknown.
-      const isSound = project.findings.length === known
+      // The names that a broken expression reads are unknown, and so are the terms of a dialect that does not exist.
+      const { from, to } = sidesOf(name)
+      const isSound = project.findings.length === known && project.dialects.has(from) && project.dialects.has(to)
       ledger.set(name, checkedLedger(mapping, library, isSound, project))
       return printed
     })

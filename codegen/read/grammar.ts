@@ -6,7 +6,7 @@ import type { Schema } from './schemas.js'
 import { useOneOf } from './suggest.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
-interface Grammars {
+export interface Grammars {
   configSchemas: ReadonlyMap<string, Schema>
   findings: Finding[]
 }

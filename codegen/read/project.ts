@@ -22,6 +22,7 @@ import { checkGrammar } from './grammar.js'
 import { withLacks } from './lacks.js'
 import { isLike, type Named, OF_FORMATS, OF_ROUTES, resolved } from './like.js'
 import { HALVES, type Half, halfName, isOfHalf, type MappingData, usesOf, withNames, withParts } from './parts.js'
+import { restOf } from './rest-of.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { isFolder } from './status.js'
@@ -85,6 +86,8 @@ export interface Project {
   keyLocationsFile: YamlDocument | undefined
   /** Functions that every expression may call. */
   library: Library
+  /** The halves with a file that is wrong, as `<dialect>/<half>/`: what it lacks is no mistake of those that use it. */
+  broken: Set<string>
   /** The terms between the halves of dialects: schemas/conversation.yaml. */
   conversation: Schema | undefined
   /** The parts of mappings, by name: `<part>` of mappings/library, and `<dialect>/<half>/<part>` of schemas. */
@@ -111,6 +114,7 @@ export function emptyProject(): Project {
     keyLocationsFile: undefined,
     library: new Map(),
     parts: new Map(),
+    broken: new Set(),
     conversation: undefined,
     configSchemas: new Map(),
     settled: new Set(),
@@ -201,6 +205,20 @@ function filled<Data>(project: Project, grammar: string, document: YamlDocument,
   return (schema === undefined ? value : withDefaults(schema as SpecSchema, value)) as Data
 }
 
+/** The keys of routes, providers and parts that are enough to check the others, if some are wrong. */
+const ENOUGH = { route: ['name', 'method', 'path', 'auth', 'dialect'], provider: ['speaks'], library: [] } as const
+
+/** Keys on which the meaning of others depends: where one is wrong, nothing else is checked. */
+const DECIDING: ReadonlySet<unknown> = new Set(['extends', 'like', 'answer', 'document', 'fail', 'upgrade', 'body', 'follow'])
+
+/** A document, or where its grammar does not hold, the part of it that others can be checked with; undefined if that is nothing. */
+function soundPart(project: Project, grammar: keyof typeof ENOUGH, document: YamlDocument): YamlDocument | undefined {
+  if (checkGrammar(project, grammar, document)) return document
+  const { value, without } = restOf(project, grammar, document, ENOUGH[grammar])
+  const isEnough = ENOUGH[grammar].every(key => Object.hasOwn(Object(value), key))
+  return isEnough && !without.some(([key]) => DECIDING.has(key)) ? { ...document, value, without } : undefined
+}
+
 /** A provider's data, merged with the one that it extends. */
 function providerOf(project: Project, document: YamlDocument, base: ProviderData | undefined): ProviderData {
   const own = document.value as ProviderFile
@@ -284,17 +302,19 @@ function readHalf(project: Project, folder: string, dialect: string, half: Half)
     if (!file.endsWith('.yaml') || !isName(project, name, PART, 'file of a half', path)) continue
     const document = isKnown ? only(project, path) : undefined
     if (document) exists(project, document, [], `the half ${dialect}/${half}`)
-    else if (!isKnown) addPart(project, halfName(dialect, half, name), path)
+    else if (!isKnown && !addPart(project, halfName(dialect, half, name), path)) project.broken.add(halfName(dialect, half))
   }
 }
 
 /** Names of parts: the files of a half, and of mappings/library. */
 const PART = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
 
-function addPart(project: Project, name: string, path: string): void {
+/** Adds a part, or what is right of it. Whether all of it is. */
+function addPart(project: Project, name: string, path: string): boolean {
   const document = only(project, path)
-  if (document && checkGrammar(project, 'library', document))
-    add(project, project.parts, { name, data: withNames(filled<LibraryData>(project, 'library', document)), document })
+  const sound = document && soundPart(project, 'library', document)
+  if (sound) add(project, project.parts, { name, data: withNames(filled<LibraryData>(project, 'library', sound)), document: sound })
+  return sound !== undefined && sound === document
 }
 
 function isHalf(name: string): name is Half {
@@ -331,14 +351,16 @@ function readRoutes(project: Project, folder: string): void {
           if (project.keyLocations.has(name)) exists(project, document, ['key_locations', name], name)
           else project.keyLocations.set(name, location)
         }
-      } else if ((isLike(document) && isNamed(document)) || checkGrammar(project, 'route', document)) {
-        own.push({ name: (document.value as RouteFile).name, document })
+      } else {
+        const sound = isLike(document) && isNamed(document) ? document : soundPart(project, 'route', document)
+        if (sound) own.push({ name: (sound.value as RouteFile).name, document: sound })
       }
     }
   }
   const lower = new Map(project.routes.map(({ name, document }) => [name, document]))
-  for (const { name, document } of resolved(own, lower, OF_ROUTES, 'route', project.findings)) {
-    if (!checkGrammar(project, 'route', document)) continue
+  for (const { name, document: whole } of resolved(own, lower, OF_ROUTES, 'route', project.findings)) {
+    const document = soundPart(project, 'route', whole)
+    if (document === undefined) continue
     const data = filled<RouteData>(project, 'route', document)
     const known = project.routes.findIndex(route => route.name === name)
     const entry = { name, data, document }
@@ -356,36 +378,44 @@ function readRoutes(project: Project, folder: string): void {
 
 function readProviders(project: Project, folder: string): void {
   const files = new Map<string, YamlDocument>()
+  const names = new Set<string>()
   for (const file of list(folder)) {
     if (!file.endsWith('.yaml')) continue
     const name = basename(file, '.yaml')
     if (!isName(project, name, /^[a-z0-9]+([_-][a-z0-9]+)*$/, 'provider', join(folder, file))) continue
+    names.add(name)
     const document = only(project, join(folder, file))
-    if (document && checkGrammar(project, 'provider', document)) files.set(name, document)
+    const sound = document && soundPart(project, 'provider', document)
+    if (sound) files.set(name, sound)
   }
   const lower = new Map(project.providers)
-  for (const name of files.keys()) addProvider(project, name, files, lower, [])
+  for (const name of files.keys()) addProvider(project, name, { files, names, lower })
+}
+
+/** The providers of a folder: their files, the names of all files, also of those that are wrong, and the providers of lower roots. */
+interface ProviderFiles {
+  files: ReadonlyMap<string, YamlDocument>
+  names: ReadonlySet<string>
+  lower: ReadonlyMap<string, Entry<ProviderData>>
 }
 
 /** Adds a provider after the one that it extends: another of its folder, or of a lower root, where the name may be the same. */
-function addProvider(
-  project: Project,
-  name: string,
-  files: ReadonlyMap<string, YamlDocument>,
-  lower: ReadonlyMap<string, Entry<ProviderData>>,
-  extending: readonly string[],
-): void {
+function addProvider(project: Project, name: string, from: ProviderFiles): void {
+  const { files, names, lower } = from
   const document = files.get(name) as YamlDocument
   if (project.providers.get(name)?.document === document) return
-  const base = (document.value as ProviderFile).extends
+  const base = baseOf(document)
   if (base === undefined) {
     add(project, project.providers, { name, data: providerOf(project, document, undefined), document })
     return
   }
-  const isCircle = [...extending, name].includes(base) && base !== name
-  if (base !== name && !isCircle && files.has(base)) addProvider(project, base, files, lower, [...extending, name])
-  const found = base === name ? lower.get(base) : isCircle ? undefined : project.providers.get(base)
+  const circle = circleFrom(name, files)
+  const isCircle = circle.includes(name)
+  if (base !== name && circle.length === 0 && files.has(base)) addProvider(project, base, from)
+  const found = base === name ? lower.get(base) : circle.length > 0 ? undefined : project.providers.get(base)
   if (found === undefined) {
+    // What is wrong with another file is told there.
+    if (!isCircle && base !== name && names.has(base)) return
     project.findings.push({
       ...document.at(['extends']),
       rule: 'provider/extends',
@@ -398,6 +428,24 @@ function addProvider(
   // A provider that extends one of its own name replaces it.
   if (base === name) project.providers.set(name, { name, data, document })
   else add(project, project.providers, { name, data, document })
+}
+
+function baseOf(document: YamlDocument): string | undefined {
+  return (document.value as ProviderFile).extends
+}
+
+/** The providers that extend each other in the circle to which a provider leads; none if it leads to none. */
+function circleFrom(name: string, files: ReadonlyMap<string, YamlDocument>): readonly string[] {
+  const passed = [name]
+  for (;;) {
+    const last = passed.at(-1) as string
+    const document = files.get(last)
+    const base = document && baseOf(document)
+    // One that extends a provider of its own name means that of a lower root.
+    if (base === undefined || base === last) return []
+    if (passed.includes(base)) return passed.slice(passed.indexOf(base))
+    passed.push(base)
+  }
 }
 
 function readMappings(project: Project, folder: string): void {
@@ -436,6 +484,12 @@ function wholeMapping(project: Project, name: string, own: MappingData, document
   return withLacks(data, own.fields, project.parts, libraryOf({ data, document }, project))
 }
 
+/** Whether a mapping is made of a half with a file that is wrong. */
+export function isOfBroken({ broken }: Project, mapping: string): boolean {
+  const { from, to } = sidesOf(mapping)
+  return broken.has(halfName(from, 'client')) || broken.has(halfName(to, 'provider'))
+}
+
 /** Adds the pairs of dialects that are made of their halves alone. A pair with a file of its own is not among them. */
 function addPairs(project: Project): void {
   const halves = [...project.parts.keys()].filter(isOfHalf).map(part => part.split('/'))
@@ -447,7 +501,7 @@ function addPairs(project: Project): void {
   for (const client of having('client'))
     for (const provider of providers) {
       const name = pairOf(client.name, provider.name)
-      if (client === provider || project.mappings.has(name)) continue
+      if (client === provider || project.mappings.has(name) || isOfBroken(project, name)) continue
       // Findings are in the file of the newer dialect.
       const { document } = project.settled.has(client.document) ? provider : client
       const title = `${client.data.title} clients on ${provider.data.title} providers`

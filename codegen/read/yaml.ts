@@ -28,6 +28,8 @@ export interface SourcePosition {
 export interface YamlDocument {
   file: string
   value: unknown
+  /** What is wrong in the file and was left out of the value. */
+  without?: readonly Pointer[]
   /** The position of a value; of a missing value, that of its nearest parent. */
   at(pointer: Pointer): SourcePosition
   /** The position of a member's key. */

@@ -266,6 +266,25 @@ describe('a half that is wrong', () => {
     ])
   })
 
+  test('is found with what else is wrong, and is no mistake of those that use it', () => {
+    const answer = files['schemas/talk/provider/answer.yaml'] as string
+    const request = files['schemas/talk/provider/request.yaml'] as string
+    const mapping = 'mappings/chat-to-talk/mapping.yaml'
+    const found = findings({
+      'schemas/talk/provider/answer.yaml': answer.replace('functions:', 'colour: red\nfunctions:').replace('"parts":', '"partz":'),
+      'schemas/talk/provider/request.yaml': request.replace('seed:', 'sead:').replace('write_ask: |', 'write_ask: 5\n  unused: |'),
+      [mapping]: 'title: Chat on Talk\n',
+    })
+    const line = request.split('\n').findIndex(text => text.includes('seed:')) + 1
+    expect(found).toMatchObject([
+      { place: 'schemas/talk/provider/answer.yaml:2:1', rule: 'grammar/unknown-key' },
+      { rule: 'mapping/missing', detail: 'answer has no parts, which the schema requires' },
+      { place: expect.stringMatching('^schemas/talk/provider/answer.yaml:'), rule: 'mapping/term', detail: 'answer has no member "partz"' },
+      { place: `schemas/talk/provider/request.yaml:${line}:3`, rule: 'mapping/term', detail: 'ask has no member "sead"' },
+      { place: expect.stringMatching('^schemas/talk/provider/request.yaml:'), rule: 'grammar/type' },
+    ])
+  })
+
   test('is not added to a dialect that is built in', () => {
     expect(findings({ 'schemas/chat/client/more.yaml': "functions: { more: 'function($x) { $x }' }\n" })).toMatchObject([
       { place: 'schemas/chat/client/more.yaml:1:1', rule: 'overlay/exists' },
