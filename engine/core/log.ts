@@ -1,6 +1,8 @@
-// What the log and its lines say of a call.
+// What the log and its lines say of a call, and of a failure.
 
-import type { Call, CallFacts } from './exchange.js'
+import type { GatewayError } from './errors.js'
+import type { Call, CallFacts, LogEntry } from './exchange.js'
+import { describeCause } from './source-map.js'
 import { LONGEST_ID } from './text.js'
 
 /** The facts of a call so far. */
@@ -16,6 +18,11 @@ export function factsOf(call: Call): CallFacts {
   if (headersAt > 0) facts.headers = round(headersAt - began) as number
   if (firstAt > 0) facts.first_event = round(firstAt - began) as number
   return facts
+}
+
+/** An error as the log has it: its cause is for the operator alone. */
+export function failureOf({ kind, message, cause }: GatewayError): NonNullable<LogEntry['error']> {
+  return { kind, message, ...(cause !== undefined && { cause: describeCause(cause) }) }
 }
 
 /** Milliseconds with two decimals. */

@@ -7,6 +7,7 @@ import { now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError, renderError } from '../core/errors.js'
 import { type Exchange, GONE, type LogEntry, type Receiver, type Sink } from '../core/exchange.js'
 import type { Indexed } from '../core/indexed-set.js'
+import { failureOf } from '../core/log.js'
 import type { Dialect, Limits } from '../plan.js'
 import type { Exposed } from '../snapshot/config.js'
 import type { RequestHead } from '../snapshot/model.js'
@@ -231,7 +232,7 @@ export class HttpExchange implements Exchange, Indexed {
 
   endWith(failure: GatewayError): void {
     if (this.isAborted || this.log.isOver) return
-    this.log.error ??= { kind: failure.kind, message: failure.message }
+    this.log.error ??= failureOf(failure)
     for (const run of this.endings ?? []) run(failure)
     if (this.log.isOver) return
     if (!this.hasBegun) {

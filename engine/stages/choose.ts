@@ -100,15 +100,13 @@ export function taskOf(given: string, route: Route, caller: string | undefined, 
 
 /** The upstreams whose whole account callers may see. */
 function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Binding[] {
+  const used = new Set<string>()
+  for (const model of snapshot.models.values()) if (mayUse(key, model)) for (const { upstream } of model.targets) used.add(upstream)
   const bindings: Binding[] = []
   let isHidden = false
   for (const target of snapshot.accounts.values()) {
     const binding = target.bindings.get(route.dialect)
-    if (binding === undefined) continue
-    const isUsed = [...snapshot.models.values()].some(
-      model => mayUse(key, model) && model.targets.some(one => one.upstream === target.upstream),
-    )
-    if (!isUsed) continue
+    if (binding === undefined || !used.has(target.upstream)) continue
     if (target.isShared) bindings.push(binding)
     else isHidden = true
   }

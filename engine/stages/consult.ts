@@ -41,7 +41,7 @@ function unavailable({ name }: LinkedCall, cause: string): GatewayError {
   })
 }
 
-/** Notes that a service chose a target that is none. Throws if the request must not continue without the service. */
+/** Notes that a service chose a target that the model does not have. Throws if the request must not continue without the service. */
 export function noSuchTarget({ name, service }: ChosenTarget, { log }: Exchange): void {
   const cause = `target names ${named(name)}, which the model does not have, or which does not serve the request`
   for (const one of log.consulted ?? []) if (one.call === service.name) Object.assign(one, { result: 'failed', cause })

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
+import { failureOf } from '../core/log.js'
 import { mediaTypeOf } from '../core/media-type.js'
 import { isObject } from '../core/members.js'
 import type { Body, Dialect, Json, TextPaths } from '../plan.js'
@@ -142,7 +143,7 @@ export function socketGuard(
   }
 }
 
-/** What is none is for the provider to refuse. */
+/** Whether a frame holds a JSON object. Another frame has no texts to look at; it passes, and the provider refuses it. */
 function isJsonObject(frame: Buffer): boolean {
   try {
     return isObject(JSON.parse(frame.toString('utf8')))
@@ -249,7 +250,7 @@ export class GuardedAnswers implements AnswerGuard {
     const media = mediaTypeOf(type)
     if (patterns.length === 0 || texts === undefined) return open(false)
     const note = (error: GatewayError): void => {
-      own.log.error = { kind: error.kind, message: error.message }
+      own.log.error = failureOf(error)
       own.log.isPartial = true
     }
     if (framing === undefined || !framing.isStream(media)) {

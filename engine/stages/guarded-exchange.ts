@@ -2,7 +2,7 @@
 
 import { asGatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
-import { describeCause } from '../core/source-map.js'
+import { failureOf } from '../core/log.js'
 import { OtherExchange } from './other-exchange.js'
 
 /** Checks answers. */
@@ -37,8 +37,7 @@ export class GuardedExchange extends OtherExchange {
       (thrown: unknown) => {
         if (own.isAborted) return
         const error = asGatewayError(thrown)
-        const { kind, message, cause } = error
-        own.log.error = { kind, message, ...(cause !== undefined && { cause: describeCause(cause) }) }
+        own.log.error = failureOf(error)
         own.endWith(error)
       },
     )

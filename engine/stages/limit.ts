@@ -59,8 +59,8 @@ export function refuseEarly(route: Route, key: Key | undefined, snapshot: Snapsh
 }
 
 /**
- * Takes the same from a target's own limits, of which there are some. Returns the refusal, because another target may have room. The caller settles
- * the lease.
+ * Takes the same from a target's own limits; call it only if the target has limits. Returns the refusal, because another target may
+ * have room. The caller settles the lease.
  */
 export function occupy(
   target: Target,

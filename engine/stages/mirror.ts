@@ -5,7 +5,7 @@ import type { Copies } from '../balance/registry.js'
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Exchange, LogEntry, Sink } from '../core/exchange.js'
-import { describeCause } from '../core/source-map.js'
+import { failureOf } from '../core/log.js'
 import type { Mirror, Snapshot } from '../snapshot/model.js'
 import type { ClientRequest } from './attempt.js'
 import { failover } from './failover.js'
@@ -82,8 +82,7 @@ class MirrorExchange implements Exchange {
   }
 
   endWith(failure: GatewayError): void {
-    const { kind, message, cause } = failure
-    this.log.error ??= { kind, message, ...(cause !== undefined && { cause: describeCause(cause) }) }
+    this.log.error ??= failureOf(failure)
     if (this.log.status === 0) this.log.status = FAILED
     else this.log.isPartial = true
     this.over()

@@ -2,6 +2,7 @@
 
 import type { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { failureOf } from '../core/log.js'
 import type { UpstreamResponse } from '../upstream/call.js'
 
 /** Headers that describe the bytes. */
@@ -30,7 +31,7 @@ export function passBytes(response: UpstreamResponse, headers: Readonly<Record<s
     }
     const fail = (error: GatewayError): void => {
       if (isOver) return
-      exchange.log.error = { kind: error.kind, message: error.message }
+      exchange.log.error = failureOf(error)
       exchange.log.isPartial = true
       // Raw bytes have no form for an error: only a broken connection shows that some are missing.
       sink.destroy()

@@ -6,6 +6,7 @@ import type { Hold } from '../budgets/hold.js'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { asGatewayError, errorEvent, GatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
+import { failureOf } from '../core/log.js'
 import { valueAt } from '../core/members.js'
 import { addUsage, readUsage } from '../core/usage.js'
 import type { ClientSocket, SocketRelay } from '../http/sockets.js'
@@ -308,7 +309,7 @@ export class Relay implements SocketRelay, Deadline {
 
   private tell(error: GatewayError): void {
     const { client, exchange } = this
-    exchange.log.error = { kind: error.kind, message: error.message }
+    exchange.log.error = failureOf(error)
     client?.send(Buffer.from(JSON.stringify(errorEvent(this.binding.from, error, exchange.id))), false)
   }
 

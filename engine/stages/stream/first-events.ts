@@ -101,7 +101,10 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
         } catch (error) {
           refuse(asStreamError(error))
         }
-        if (isEmpty) settle()
+        if (isEmpty) {
+          settle()
+          return
+        }
         const told = isEvent ? undefined : failureInBody(Buffer.concat(got), binding)
         refuse(told ?? new GatewayError('upstream', 'The upstream ended its answer before it began.'))
       },

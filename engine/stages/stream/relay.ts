@@ -4,7 +4,7 @@
 import { type Deadline, now, unwatch, watch } from '../../core/deadlines.js'
 import type { GatewayError } from '../../core/errors.js'
 import type { Exchange, Sink } from '../../core/exchange.js'
-import { describeCause } from '../../core/source-map.js'
+import { failureOf } from '../../core/log.js'
 import { atEndOfTurn } from '../../core/write-batch.js'
 import type { Json, KeepRule, StreamFormat } from '../../plan.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
@@ -171,11 +171,7 @@ class StreamRelay implements Output, Deadline {
       this.aborted()
       return
     }
-    exchange.log.error = {
-      kind: error.kind,
-      message: error.message,
-      ...(error.cause !== undefined && { cause: describeCause(error.cause) }),
-    }
+    exchange.log.error = failureOf(error)
     exchange.log.isPartial = true
     this.writer.fail(error, this.pending.take())
     this.close(false)
