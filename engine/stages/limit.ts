@@ -103,6 +103,7 @@ function expected(route: Route, input: Input, dialect: Dialect): Amounts {
 export function requestedOutput(route: Route, input: Input, usual = OUTPUT): number {
   const { asks } = route
   if (asks === undefined) return usual
+  input.normalise?.()
   let asked: number | undefined
   for (const path of asks.output) if ((asked = numberAt(path, input)) !== undefined) break
   asked ??= usual
