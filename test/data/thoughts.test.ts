@@ -2,7 +2,7 @@
 // dropped, between all dialects that have thoughts.
 
 import { describe, expect, test } from 'vitest'
-import type { Body, Context } from '../../engine/plan.js'
+import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { plan } from '../engine/plan.js'
 import { CONTEXT } from '../fixtures.js'
 
@@ -142,5 +142,76 @@ describe('a chat client sends an answer back in the order in which its provider 
     const body = { ...asked, messages: [...asked.messages, message, ...results] }
     const sent = mapping?.request?.(body, ctx, mapping.carry?.(body, ctx)) as { messages: Body[] }
     expect(JSON.parse(JSON.stringify(sent.messages[1]))).toEqual({ role: 'assistant', content })
+  })
+})
+
+// What a chat provider requires back with a call reaches it in the next turn, though these clients do not send thoughts back as
+// they were: the text of its reasoning, or its own list of what it thought.
+
+const DETAILS = [
+  { type: 'reasoning.summary', summary: `${TEXT} 100 % sure: \u{1F600} \ud83d`, index: 0, format: null },
+  { type: 'reasoning.encrypted', data: 'AB+/=', id: 'a', index: 1 },
+]
+const RECORDS: Readonly<Record<string, { traits: Record<string, boolean>; said: Body }>> = {
+  'the text of its reasoning': { traits: { reasoning_content: true }, said: { reasoning_content: TEXT } },
+  'its own list of thoughts': { traits: {}, said: { reasoning_details: DETAILS } },
+}
+
+/** The next request of each client, from its first one and the answer to that. */
+const NEXT: Readonly<Record<string, { first: Body; next(answer: Body): Body }>> = {
+  generate: {
+    first: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
+    next: answer => {
+      const [candidate] = answer.candidates as { content: { role: string; parts: { thought?: boolean }[] } }[]
+      const parts = candidate?.content.parts.filter(({ thought }) => thought !== true)
+      const result = { functionResponse: { id: 'a', name: 'f', response: { output: 'ok' } } }
+      return {
+        contents: [
+          { role: 'user', parts: [{ text: 'Hi' }] },
+          { role: 'model', parts },
+          { role: 'user', parts: [result] },
+        ],
+      }
+    },
+  },
+  responses: {
+    first: { model: 'm', input: 'Hi', include: ['reasoning.encrypted_content'] },
+    next: answer => {
+      const items = (answer.output as Body[]).map(item => (item.type === 'reasoning' ? { ...item, summary: [] } : item))
+      return {
+        model: 'm',
+        input: [{ role: 'user', content: 'Hi' }, ...items, { type: 'function_call_output', call_id: 'a', output: 'ok' }],
+      }
+    },
+  },
+  messages: {
+    first: { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }], thinking: { type: 'enabled', budget_tokens: 50 } },
+    next: ({ content }) => {
+      const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'ok' }] }
+      return { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }, { role: 'assistant', content }, result] }
+    },
+  },
+}
+
+describe.each(Object.entries(RECORDS))('a chat provider gets back %s', (_, { traits, said }) => {
+  test.each(Object.entries(NEXT))('from a client of %s', (client, { first, next }) => {
+    const { carry, request, response, dropped } = plan.mappings[`${client}-to-chat`] as Required<Mapping>
+    const own = { ...ctx, traits }
+    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+    const message = { role: 'assistant', content: 'Wait.', ...said, tool_calls: [call] }
+    const whole = {
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
+    }
+    const body = next(response(whole, own, carry(first, own)) as Body)
+    const sent = request(body, own, carry(body, own)) as { messages: Body[] }
+    expect(sent.messages[1]).toMatchObject({ ...said, tool_calls: [call] })
+    const { text, proof } = CLIENTS[client] as Client
+    const told = dropped(body, own, sent)
+    expect(told).not.toContain(text)
+    expect(told).not.toContain(proof)
   })
 })

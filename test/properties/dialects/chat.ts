@@ -69,7 +69,12 @@ export const chat: Table = {
       id: numbered('call', index),
       function: { ...object(call.function), arguments: uncut(object(call.function).arguments, isCut) },
     }))
-    const { reasoning, thinking_blocks: _blocks, reasoning_content: told, ...rest } = message
+    const details = list(message.reasoning_details).map(({ text, summary }, index) => ({
+      type: 'reasoning.summary',
+      summary: string(summary) || string(text) || 'Hm.',
+      index,
+    }))
+    const { reasoning, thinking_blocks: _blocks, reasoning_details: _details, reasoning_content: told, ...rest } = message
     const settled = {
       ...rest,
       ...(calls.length > 0 ? { tool_calls: calls } : { tool_calls: null }),
@@ -77,7 +82,9 @@ export const chat: Table = {
         ? { thinking_blocks: blocks, ...(Boolean(told) && { reasoning_content: thought }) }
         : told
           ? { reasoning_content: told }
-          : reasoning !== undefined && { reasoning }),
+          : details.length > 0
+            ? { reasoning: null, reasoning_details: details }
+            : reasoning !== undefined && { reasoning }),
     }
     const usage = { ...object(response.usage) }
     const read = object(usage.prompt_tokens_details)
@@ -124,6 +131,9 @@ export const chat: Table = {
     } else {
       for (const piece of cut(string(message.reasoning_content))) events.push(chunk({ reasoning_content: piece }))
       for (const piece of cut(string(message.reasoning))) events.push(chunk({ reasoning: piece }))
+      for (const detail of list(message.reasoning_details))
+        for (const piece of cut(string(detail.summary)))
+          events.push(chunk({ reasoning: null, reasoning_details: [{ ...detail, summary: piece }] }))
     }
     for (const piece of cut(string(message.content))) events.push(chunk({ content: piece }))
     for (const piece of cut(string(message.refusal))) events.push(chunk({ refusal: piece }))
@@ -143,7 +153,7 @@ export const chat: Table = {
     if (call) return `call ${call.index}`
     return delta.content || delta.refusal
       ? 'text'
-      : delta.reasoning_content || delta.reasoning || delta.thinking_blocks
+      : delta.reasoning_content || delta.reasoning || delta.reasoning_details || delta.thinking_blocks
         ? 'thought'
         : undefined
   },
@@ -211,8 +221,15 @@ export const chat: Table = {
     const blocks = list(message.thinking_blocks)
     return {
       text: string(message.content) + string(message.refusal),
-      reasoning: string(message.reasoning_content) || string(message.reasoning) || blocks.map(({ thinking }) => string(thinking)).join(''),
+      reasoning:
+        string(message.reasoning_content) ||
+        string(message.reasoning) ||
+        list(message.reasoning_details)
+          .map(({ summary }) => string(summary))
+          .join('') ||
+        blocks.map(({ thinking }) => string(thinking)).join(''),
       signatures: [
+        list(message.reasoning_details).length > 0 ? 'the list' : '',
         ...blocks.map(({ signature, data }) => string(signature ?? data)),
         ...list(message.tool_calls).map(({ extra_content: extra }) => string(object(object(extra).google).thought_signature)),
       ].filter(text => text !== ''),
