@@ -1,11 +1,12 @@
 // Files beside gateway.yaml that look like its data and that nothing reads.
 
 import { existsSync, readdirSync } from 'node:fs'
-import { basename, join, relative, sep } from 'node:path'
+import { basename, join, relative, resolve, sep } from 'node:path'
 import { display } from '../../codegen/read/display.js'
 import type { Finding } from '../../codegen/read/findings.js'
 import { isFolder } from '../../codegen/read/status.js'
 import { nearest } from '../../codegen/read/suggest.js'
+import { HOME } from '../home.js'
 import { FOLDERS } from './inputs.js'
 
 /** The paths of the files that are read, by their folder, and what is said of others. */
@@ -28,6 +29,8 @@ const DEEP = 4
 
 /** A warning for each file beside a configuration that is not read because of its place, its name or its ending. */
 export function unreadBeside(folder: string): Finding[] {
+  // The built-in data has more than an overlay may have.
+  if (resolve(folder) === HOME) return []
   const known = FOLDERS.filter(name => existsSync(join(folder, name)))
   const misnamed = namesIn(folder).flatMap(name => {
     const meant = FOLDERS.find(one => one === name) === undefined ? nearest(FOLDERS, name) : undefined
