@@ -597,6 +597,8 @@ export interface Endpoint {
   response?(body: Json): Json
   /** Patches the provider's event into the dialect's, or a list of them; returns undefined if it needs no patch. */
   event?(event: Json): Json
+  /** Patches the body of the provider's refusal into the dialect's; returns undefined if it needs no patch. */
+  error?(body: Json): Json
 }
 
 /**

@@ -196,7 +196,7 @@ async function explainBinding(attempt: Attempt, dialect: Dialect, known: Known):
     ...placeOf(binding, choice),
     ...(binding.isPatched && { patch: 'the request is patched by gateway.yaml' }),
     // The patches of the provider's file for the answer.
-    patched: (['usage', 'request', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
+    patched: (['usage', 'request', 'response', 'event', 'error'] as const).filter(part => binding.endpoint[part] !== undefined),
     ...priceOf(attempt, known),
     limits,
   }

@@ -1,4 +1,5 @@
-// Compiles the expressions of providers to one module: patches of their requests, answers and events, and where they report usage.
+// Compiles the expressions of providers to one module: patches of their requests, answers, events and errors, and where they report
+// usage.
 
 import { js } from '../jsonata/js.js'
 import type { EndpointData, Project, ProviderData } from '../read/project.js'
@@ -6,7 +7,7 @@ import { identifier } from './identifier.js'
 import { Module, objectInput } from './module.js'
 
 /** The expressions that an endpoint may have. */
-const PARTS = ['usage', 'request', 'response', 'event'] as const
+const PARTS = ['usage', 'request', 'response', 'event', 'error'] as const
 
 /** The name of the function for an endpoint's expression. */
 export function endpointFunction(provider: string, dialect: string, part: (typeof PARTS)[number]): string {
@@ -22,7 +23,7 @@ function partsOf(endpoint: EndpointData): (typeof PARTS)[number][] {
   return PARTS.filter(part => endpoint[part] !== undefined)
 }
 
-/** Compiles the expressions of some providers; each sees a request, an answer or an event. */
+/** Compiles the expressions of some providers; each sees a request, an answer, an event or an error. */
 export function compileProviders(providers: readonly { name: string; data: ProviderData; document: Source }[], project: Project): Module {
   const module = new Module(project.findings, project.library)
   module.unit.name('input')

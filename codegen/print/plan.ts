@@ -151,10 +151,11 @@ function providerOf(name: string, data: ProviderData, project: Project, modules:
 function endpointOf(
   provider: string,
   dialect: string,
-  { usage, request, response, event, drop, ...endpoint }: EndpointData,
+  { usage, request, response, event, error, drop, ...endpoint }: EndpointData,
   { providers }: Modules,
 ): Printed<Endpoint> {
-  const given = (part: 'usage' | 'request' | 'response' | 'event'): Code => functionIn(providers, endpointFunction(provider, dialect, part))
+  const given = (part: 'usage' | 'request' | 'response' | 'event' | 'error'): Code =>
+    functionIn(providers, endpointFunction(provider, dialect, part))
   const members = usage === undefined ? undefined : topMembers(usage)
   const inside = drop?.filter(isInside) ?? []
   return {
@@ -167,6 +168,7 @@ function endpointOf(
     request: request === undefined ? undefined : given('request'),
     response: response === undefined ? undefined : given('response'),
     event: event === undefined ? undefined : given('event'),
+    error: error === undefined ? undefined : given('error'),
   }
 }
 

@@ -28,7 +28,8 @@ export async function checkRefusal(response: UpstreamResponse, binding: Binding,
   let read: ErrorRead | undefined
   try {
     const text = String(await collect(response, LONGEST_REFUSAL))
-    read = binding.to.error.read(JSON.parse(hides === undefined ? text : text.replaceAll(hides, '***')), status)
+    const body: Json = JSON.parse(hides === undefined ? text : text.replaceAll(hides, '***'))
+    read = binding.to.error.read(binding.endpoint.error?.(body) ?? body, status)
   } catch {
     // The body did not come, or is not JSON but a proxy's page: the status says enough.
   }

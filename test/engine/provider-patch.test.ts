@@ -1,4 +1,4 @@
-// A provider that deviates from its dialect: its answers, events and usage are corrected.
+// A provider that deviates from its dialect: its answers, events, errors and usage are corrected.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseEvents } from '../../engine/wire/sse.js'
@@ -35,6 +35,13 @@ speaks:
     drop: ['messages[].reasoning_content', 'messages[].content[].cache_control']
     request: 'messages[0].content = "Fail" ? { "id": $number("x") } : messages[-1].content = "Own" ? $merge([$, { "mine": $count(messages) }])'
 `,
+  'providers/faulty.yaml': `title: Faulty
+credential: { header: x-key }
+speaks:
+  chat:
+    path: /quirky
+    error: 'fault ? { "error": { "message": fault.msg, "code": $string(fault.no), "type": fault.no = 9 ? $number("x") : "fault" } }'
+`,
   'providers/metered.yaml': `title: Metered
 credential: { header: x-key }
 speaks: { chat: { path: /metered, usage: '{ "input": meter.sent, "output": meter.made }' } }
@@ -70,25 +77,25 @@ let gateway: TestGateway
 /** The body of the last request. */
 let sent = ''
 /** What the upstream answers with, and as what. */
-let answered = { type: 'application/json', body: '' }
+let answered: { type: string; body: string; status?: number } = { type: 'application/json', body: '' }
 
 beforeAll(async () => {
   upstream = await startUpstream((socket, request) => {
     sent = request.body
     const isStream = /"stream": ?true/.test(request.body)
-    const lines = { type: 'application/x-ndjson', body: LINES.join('\n') }
-    const { type, body } = request.line.includes('/lined')
-      ? lines
-      : isStream
-        ? { type: 'text/event-stream', body: EVENTS.join('') }
-        : answered
+    const lines = { type: 'application/x-ndjson', body: LINES.join('\n'), status: 200 }
+    const {
+      type,
+      body,
+      status = 200,
+    } = request.line.includes('/lined') ? lines : isStream ? { type: 'text/event-stream', body: EVENTS.join(''), status: 200 } : answered
     const bytes = Buffer.from(body)
-    socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${bytes.length}\r\n\r\n`)
+    socket.write(`HTTP/1.1 ${status} X\r\ncontent-type: ${type}\r\ncontent-length: ${bytes.length}\r\n\r\n`)
     // In two writes, the second of which begins inside of a character.
     const seam = bytes.indexOf(0xbc)
     socket.write(bytes.subarray(0, seam), () => setImmediate(() => socket.write(bytes.subarray(seam))))
   })
-  const names = ['quirky', 'demanding', 'metered', 'wrong', 'lined']
+  const names = ['quirky', 'demanding', 'faulty', 'metered', 'wrong', 'lined']
   gateway = await startGateway(
     {
       upstreams: Object.fromEntries(names.map(provider => [provider, { provider, base: upstream.url, secret: 's' }])),
@@ -139,6 +146,34 @@ describe('an answer that differs from its dialect', () => {
     const answer = await ask('/v1/chat/completions', { model: 'wrong' })
     expect(answer.status).toBe(502)
     expect(await answer.json()).toMatchObject({ error: { message: 'The upstream sent an invalid answer.' } })
+  })
+})
+
+describe('an error that differs from its dialect', () => {
+  const refuse = (body: object): void => {
+    answered = { type: 'application/json', status: 400, body: JSON.stringify(body) }
+  }
+  const fault = { fault: { msg: 'The prompt is too spicy.', no: 17 } }
+
+  test('has the form of the dialect of each client', async () => {
+    refuse(fault)
+    const chat = await ask('/v1/chat/completions', { model: 'faulty' })
+    expect([chat.status, await chat.json()]).toMatchObject([
+      400,
+      { error: { message: 'The prompt is too spicy.', code: '17', type: 'fault' } },
+    ])
+    const messages = await ask('/v1/messages', { model: 'faulty', max_tokens: 9 })
+    expect([messages.status, await messages.json()]).toMatchObject([400, { error: { message: 'The prompt is too spicy.' } }])
+  })
+
+  test('passes if it needs no patch, and leaves the status alone if the patch fails', async () => {
+    refuse({ error: { message: 'As usual.', code: 'usual' } })
+    expect(await (await ask('/v1/chat/completions', { model: 'faulty' })).json()).toMatchObject({
+      error: { message: 'As usual.', code: 'usual' },
+    })
+    refuse({ fault: { ...fault.fault, no: 9 } })
+    const answer = await ask('/v1/chat/completions', { model: 'faulty' })
+    expect([answer.status, await answer.json()]).toMatchObject([400, { error: { message: 'The upstream answered with status 400.' } }])
   })
 })
 
