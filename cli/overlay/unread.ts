@@ -21,7 +21,7 @@ const READ: Readonly<Record<(typeof FOLDERS)[number], { path: RegExp; said: stri
     said: 'mappings/<from>-to-<to>/mapping.yaml, mappings/library.yaml or mappings/library/<part>.yaml',
   },
   providers: { path: /^[^/]+$/, said: 'providers/<name>.yaml' },
-  models: { path: /^[^/]+$/, said: 'models/<maker>.yaml' },
+  models: { path: /^([^/]+|imported\/[^/]+)$/, said: 'models/<maker>.yaml' },
 }
 
 /** Levels of folders that are looked into. */

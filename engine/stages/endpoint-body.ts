@@ -4,9 +4,6 @@
 import { withoutMember } from '../core/members.js'
 import type { Body, Endpoint, Json } from '../plan.js'
 
-/** Whether an endpoint changes more of some requests than the members at their top. */
-export const changesBody = ({ request, dropInside }: Endpoint): boolean => request !== undefined || dropInside !== undefined
-
 /**
  * The request that the endpoint gets; undefined if it is the same. `body` may be an outline: only if the endpoint changes
  * that, `whole` is called for the body itself. Throws if the endpoint's patch fails.

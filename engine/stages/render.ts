@@ -12,7 +12,7 @@ import { releaseDigits } from '../wire/json/digits.js'
 import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
 import type { Attempt } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
-import { changesBody, endpointBody } from './endpoint-body.js'
+import { endpointBody } from './endpoint-body.js'
 import { fitted } from './fit.js'
 import { checkLost, withEndpointDrops } from './lost-fields.js'
 import { mappedBody } from './mapped-body.js'
@@ -163,7 +163,8 @@ function editedBytes({ binding, choice, input, route }: Attempt, ctx: Context): 
   }
   if (endpoint.request) input.normalise?.()
   const whole = (): Body => (cleaned === undefined ? input.body : body)
-  const own = changesBody(endpoint) ? endpointBody(endpoint, cleaned === undefined ? input.outline : body, whole) : undefined
+  const isPatched = endpoint.request !== undefined || endpoint.dropInside !== undefined
+  const own = isPatched ? endpointBody(endpoint, cleaned === undefined ? input.outline : body, whole) : undefined
   const isRebuilt = cleaned !== undefined || own !== undefined
   if (own !== undefined) {
     body = own

@@ -324,7 +324,6 @@ max_output: 5000
   expect(told).toEqual([
     'routes POST /short (short): messages, asks a model, key in x-api-key or bearer → chat, asks a model, key in bearer',
     'routes POST /short (short): limits.body: 32MiB → 64KiB',
-    'routes POST /short (short): limits.idle: 60s → 3m',
     'routes POST /short (short): caps: { max_output: body.max_tokens } → -',
     'routes POST /short (short): forward: [anthropic-version, anthropic-beta] → []',
     'routes POST /short (short): mirror: [request-id] → [openai-processing-ms, openai-version]',

@@ -242,6 +242,7 @@ test('all findings are reported at once, in the order of files and positions', (
     'providers/new.yaml:3:17  grammar/value',
     'routes/names.yaml:4:8  names/credential',
     'routes/names.yaml:5:10  names/dialect',
+    'routes/wrong.yaml:4:8  names/credential',
     'routes/wrong.yaml:7:1  grammar/unknown-key',
     'schemas/tiny/response.yaml:1:8  schema/reference',
   ])

@@ -11,7 +11,7 @@ const listed = [...page.matchAll(/^\d+\. `([\w/-]+)\.ts`/gm)].map(([, file]) => 
 
 /** The page names them in one sentence: what all requests use, and nobody has to read in order. */
 const HELPERS =
-  /^(?:core|wire|balance|jsonata|limits|budgets)\/|^http\/(?:bytes|held-body|body-clocks)$|^snapshot\/(?:snapshot|presented-key)$/
+  /^(?:core|wire|balance|jsonata|limits|budgets)\/|^http\/(?:bytes|held-body|body-clocks)$|^snapshot\/(?:snapshot|presented-key)$|^control\/key-form$/
 
 let simulator: Awaited<ReturnType<typeof startSimulator>>
 let gateway: TestGateway

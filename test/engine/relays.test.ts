@@ -328,7 +328,7 @@ function findingsIn(file: string): { code: number | null; found: string[] } {
 }
 
 test('a relay that hides a route, and an unknown name, are findings', () => {
-  const file = `keys: [{ name: me, value: abcdefgh }]
+  const file = `keys: [{ name: me, value: abcdefghijkl }]
 upstreams: { a: { provider: openai, secret: none } }
 relay:
   all: { path: /v1/*, upstream: a }

@@ -160,7 +160,7 @@ describe('an error deep in a request', () => {
     ],
     ['messages', messages('x', { thinking: { type: 'enabled' } }), 'thinking.budget_tokens'],
     ['responses', { model: 'm', input: [{ role: 'user', content: [{ type: 'input_text', text: 1 }] }] }, 'input[0].content[0].text'],
-    ['responses', { model: 'm', input: [{ type: 'function_call_output' }] }, 'input[0].call_id'],
+    ['responses', { model: 'm', input: [{ type: 'function_call', name: 'f', arguments: '{}' }] }, 'input[0].call_id'],
     ['generate', generate([{ text: 1 }]), 'contents[0].parts[0].text'],
     ['generate', generate([{ functionCall: {} }]), 'contents[0].parts[0].functionCall.name'],
     ['generate', generate([{ text: 'x' }], { generationConfig: { temperature: 'x' } }), 'generationConfig.temperature'],

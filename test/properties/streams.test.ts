@@ -115,7 +115,8 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
 const pick = ({ text, reasoning, calls }: Said): unknown => ({
   text,
   reasoning: reasoning.replaceAll(/\s+/g, ''),
-  calls: calls.map(call => JSON.stringify(call)).sort(),
+  // A call may look cut off only where it comes last.
+  calls: calls.map(({ mayBeCut: _, ...call }) => JSON.stringify(call)).sort(),
 })
 
 /** What both can say: proofs travel sealed, so there are as many; arguments are the same bytes where both have a text. */

@@ -90,12 +90,13 @@ export const chat: Table = {
     const read = object(usage.prompt_tokens_details)
     const prompt_tokens = atLeast(
       usage.prompt_tokens,
-      Math.max(number(read.cached_tokens), number(usage.prompt_cache_hit_tokens)),
+      Math.max(number(read.cached_tokens), number(usage.prompt_cache_hit_tokens), number(usage.cached_tokens)),
       read.cache_write_tokens,
     )
     const completion_tokens = atLeast(usage.completion_tokens, object(usage.completion_tokens_details).reasoning_tokens)
-    // Both names of one count tell the same.
+    // All names of one count tell the same.
     if (number(read.cached_tokens) > 0) delete usage.prompt_cache_hit_tokens
+    if (number(read.cached_tokens) > 0 || number(usage.prompt_cache_hit_tokens) > 0) delete usage.cached_tokens
     return {
       ...response,
       choices: [{ ...list(response.choices)[0], message: settled }],
@@ -238,7 +239,8 @@ export const chat: Table = {
       usage: {
         input: number(usage.prompt_tokens),
         output: number(usage.completion_tokens),
-        cached: number(object(usage.prompt_tokens_details).cached_tokens) || number(usage.prompt_cache_hit_tokens),
+        cached:
+          number(object(usage.prompt_tokens_details).cached_tokens) || number(usage.prompt_cache_hit_tokens) || number(usage.cached_tokens),
         reasoning: number(object(usage.completion_tokens_details).reasoning_tokens),
       },
     }

@@ -175,7 +175,7 @@ export const generate: Table = {
         .filter(part => part.functionCall)
         .map(part => ({ name: string(object(part.functionCall).name), arguments: object(part.functionCall).args ?? {} })),
       stop:
-        finishReason === 'MAX_TOKENS'
+        finishReason === 'MAX_TOKENS' || finishReason === 'OTHER'
           ? 'limit'
           : ['SAFETY', 'RECITATION', 'PROHIBITED_CONTENT'].includes(string(finishReason))
             ? 'refused'
