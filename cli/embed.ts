@@ -50,7 +50,7 @@ export async function serve(options: ServeOptions): Promise<Gateway> {
   const good = await load()
   const { settings } = good
   const { snapshot, state } = await prepareFrom(good, openState)
-  const gateway = await run({ settings, snapshot, state, good, log, isShared: false })
+  const gateway = await run({ settings, snapshot, state, good, log, isShared: false, isLevelFixed: true })
   const control = startControl(settings, log)
   // In sequence: what was read earlier must not replace what was read later.
   const turns = new Turns(1)

@@ -38,6 +38,8 @@ export interface Options {
   settings: Settings
   snapshot: Snapshot
   log: Logger
+  /** Whether the log keeps its level, because a program that embeds the gateway chose it. Default: the configuration sets it. */
+  isLevelFixed?: boolean
   isShared: boolean
   /** The counters of limits that the snapshot was linked with: reloads keep them. */
   state?: State
@@ -115,7 +117,7 @@ export async function run(options: Options): Promise<Gateway> {
     if (!options.isShared) logWarnings(snapshot, log)
     served = good
     settings = next.settings
-    log.level = settings.logLevel
+    if (!options.isLevelFixed) log.level = settings.logLevel
     log.info('reloaded')
     await follow(good)
   }
