@@ -19,5 +19,10 @@ export function projectOf(folder: string): Project {
 
 /** The compiled built-in data, of which a file is read only when something needs it, and other folders over it. */
 export function builtIn(over: readonly string[] = []): Project {
-  return dropRest(readProject(over, restoreProject(readBase(GENERATED).project, HOME)))
+  return dropRest(uncheckedProject(over))
+}
+
+/** The same for folders that may be wrong: fields that their mappings drop with the rest are not looked for. */
+export function uncheckedProject(over: readonly string[]): Project {
+  return readProject(over, restoreProject(readBase(GENERATED).project, HOME))
 }

@@ -2,14 +2,11 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { readBase } from '../../codegen/base.js'
 import { doubtsIn, traitDoubts, traitsIn } from '../../codegen/check/doubts.js'
 import type { Finding } from '../../codegen/read/findings.js'
-import { type Project, readProject } from '../../codegen/read/project.js'
-import { restoreProject } from '../../codegen/read/stored.js'
 import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
-import { HOME } from '../home.js'
-import { GENERATED, overlayOf } from './inputs.js'
+import { uncheckedProject } from '../project.js'
+import { overlayOf } from './inputs.js'
 
 /** The doubts about a configuration, as far as it has what can be doubted. */
 export function doubtsBeside(config: string, document: YamlDocument | undefined): Finding[] {
@@ -17,8 +14,7 @@ export function doubtsBeside(config: string, document: YamlDocument | undefined)
   const isDoubted = overlay !== undefined && existsSync(join(overlay, 'providers'))
   const places = document === undefined ? [] : traitsOf(document)
   if (!isDoubted && places.length === 0) return []
-  const built = restoreProject(readBase(GENERATED).project, HOME)
-  const project: Project = overlay === undefined ? built : readProject([overlay], built)
+  const project = uncheckedProject(overlay === undefined ? [] : [overlay])
   const known = traitsIn(project)
   return [...doubtsIn(project), ...places.flatMap(place => traitDoubts(document as YamlDocument, place, known))]
 }

@@ -6,9 +6,12 @@ import { hasRare, markRare } from '../core/meters.js'
 import type { Usage } from '../plan.js'
 import { TokenCounter } from './token-counter.js'
 
-/** Whether an exchange with an answer of text may have cost more than its usage says. */
-export function isUnreported({ usage, isPartial, status, attempts }: LogEntry): boolean {
-  if (usage !== undefined) return isPartial === true || usage.input === undefined || usage.output === undefined
+/**
+ * Whether an exchange may have cost more than its usage says.
+ * @param isText whether the answer is text, whose usage has both counts of tokens
+ */
+export function isUnreported({ usage, isPartial, status, attempts }: LogEntry, isText: boolean): boolean {
+  if (usage !== undefined) return isPartial === true || (isText && (usage.input === undefined || usage.output === undefined))
   // A failure before the answer began costs nothing, except that a client which went away may have cost something.
   return attempts > 0 && (status < 400 || status === GONE)
 }
@@ -43,6 +46,6 @@ export class Estimate implements Held {
 
   usage(log: LogEntry): Usage | undefined {
     const isUnknown = !this.isStream && log.status < 400
-    return isUnknown || !isUnreported(log) ? log.usage : estimated(log, this.input, this.counter?.total() ?? 0)
+    return isUnknown || !isUnreported(log, true) ? log.usage : estimated(log, this.input, this.counter?.total() ?? 0)
   }
 }

@@ -102,8 +102,7 @@ export class Hold implements Held {
   usage(log: LogEntry): Usage | undefined {
     const { input, isText, partial, step } = this.terms
     const { usage, status } = log
-    const isKnown = usage !== undefined && !isText && log.isPartial !== true
-    if (partial === 'none' || isKnown || !isUnreported(log)) return usage
+    if (partial === 'none' || !isUnreported(log, isText)) return usage
     // A whole answer is not watched: it may have used everything that was reserved.
     const isWhole = step === undefined && status >= 200 && status < 400
     return estimated(log, input, partial === 'seen' && !isWhole ? Math.max(this.seen, this.counter?.total() ?? 0) : this.output)

@@ -34,8 +34,7 @@ export function setMember(body: Body, path: readonly string[], value: Json): voi
 export function valuesAt(value: unknown, path: readonly string[]): unknown[] {
   const next = (one: unknown, name: string): unknown[] => {
     if (name === '[]') return Array.isArray(one) ? one : []
-    const members = membersOf(one)
-    return members && Object.hasOwn(members, name) ? [members[name]] : []
+    return isObject(one) && Object.hasOwn(one, name) ? [one[name]] : []
   }
   return path.reduce<unknown[]>((found, name) => found.flatMap(one => next(one, name)), [value])
 }
@@ -47,13 +46,8 @@ export function withoutMember(value: Json, [name, ...rest]: readonly string[]): 
     const items = value.map(item => withoutMember(item as Json, rest))
     return items.every((item, index) => item === value[index]) ? value : items
   }
-  const members = membersOf(value)
-  if (members === undefined || name === undefined || !Object.hasOwn(members, name)) return value
-  if (rest.length === 0) return Object.fromEntries(Object.entries(members).filter(([key]) => key !== name))
-  const inner = withoutMember(members[name] as Json, rest)
-  return inner === members[name] ? value : { ...members, [name]: inner }
-}
-
-function membersOf(value: unknown): Body | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Body) : undefined
+  if (!isObject(value) || name === undefined || !Object.hasOwn(value, name)) return value
+  if (rest.length === 0) return Object.fromEntries(Object.entries(value).filter(([key]) => key !== name))
+  const inner = withoutMember(value[name] as Json, rest)
+  return inner === value[name] ? value : { ...value, [name]: inner }
 }

@@ -149,10 +149,14 @@ export class HttpExchange implements Exchange, Indexed {
       if (this.log.status === 0) this.log.status = GONE
       this.log.isPartial = true
     }
-    for (const run of this.aborts?.splice(0) ?? []) run()
+    this.runAborts()
     this.receiver?.fail(clientGone())
     this.bodyArrived?.()
     this.over()
+  }
+
+  private runAborts(): void {
+    for (const run of this.aborts?.splice(0) ?? []) run()
   }
 
   /** Keeps the connection open: resets the idle timeout of uWebSockets.js, or stops it while the client waits for the gateway. */
@@ -241,7 +245,7 @@ export class HttpExchange implements Exchange, Indexed {
     } else {
       this.res.close()
     }
-    for (const run of this.aborts?.splice(0) ?? []) run()
+    this.runAborts()
   }
 
   body(limits: Limits): Promise<Buffer> {

@@ -1,13 +1,13 @@
 // The server. Turns the callbacks of uWebSockets.js into exchanges and sockets. A request's `req` is invalid after the
 // callback, so all of it is read before. Every error becomes an answer of the route's dialect here, in one place.
 
-import { failureOf } from '../core/log.js'
 import './head-size.js'
 import uws, { type HttpRequest, type TemplatedApp, type us_listen_socket, type us_socket_context_t } from 'uWebSockets.js'
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { IndexedSet } from '../core/indexed-set.js'
+import { failureOf } from '../core/log.js'
 import type { Found, OtherMethods, RequestHead, Route, Snapshot } from '../snapshot/model.js'
 import { notFound } from '../snapshot/near-path.js'
 import { presentedKey } from '../snapshot/presented-key.js'

@@ -1,10 +1,10 @@
 // Gives an answer that is kept here, and its items, ids of the gateway's own: some providers use an id twice, and a later
 // request would continue another answer.
 
-import { memberAt } from '../core/members.js'
+import { memberAt, valuesAt } from '../core/members.js'
 import type { Json } from '../plan.js'
 import type { Attempt } from './attempt.js'
-import { type IdSealer, replacer, textsAt, valuesAt } from './seal-ids.js'
+import { type IdSealer, replacer, textsAt } from './seal-ids.js'
 
 /** Undefined if the answer is not kept here, or has the gateway's ids anyway. */
 export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): IdSealer | undefined {

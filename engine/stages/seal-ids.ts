@@ -1,7 +1,7 @@
 // Seals ids on their way to the client: replaces a provider's id by the sealed one in the bytes, and leaves everything else
 // unchanged. An id that is a number counts as its digits.
 
-import { valueAt } from '../core/members.js'
+import { valueAt, valuesAt } from '../core/members.js'
 import type { Json } from '../plan.js'
 import { keepDigits, releaseDigits } from '../wire/json/digits.js'
 import { endOfString } from '../wire/json/end-of-string.js'
@@ -171,21 +171,4 @@ function textIn(text: string, start: number, end: number): string {
 /** The texts at a path. */
 export function textsAt(value: Json, path: readonly string[]): string[] {
   return valuesAt(value, path).filter(isText)
-}
-
-/** The values at a path, where `[]` stands for each element of a list. */
-export function valuesAt(value: Json, path: readonly string[]): unknown[] {
-  let found: unknown[] = [value]
-  for (const name of path) {
-    found = found.flatMap(item =>
-      name === '[]'
-        ? Array.isArray(item)
-          ? item
-          : []
-        : typeof item === 'object' && item !== null
-          ? [(item as Record<string, unknown>)[name]]
-          : [],
-    )
-  }
-  return found
 }
