@@ -2,8 +2,8 @@
 
 import type { Finding } from '../../codegen/read/findings.js'
 import { checkGrammar } from '../../codegen/read/grammar.js'
-import { type Rest, restOf, valueAt } from '../../codegen/read/rest-of.js'
-import type { YamlDocument } from '../../codegen/read/yaml.js'
+import { type Rest, restOf } from '../../codegen/read/rest-of.js'
+import { valueAt, type YamlDocument } from '../../codegen/read/yaml.js'
 import { specsOf } from '../specs.js'
 import type { Find } from './find.js'
 

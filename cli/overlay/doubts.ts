@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { doubtsIn, traitDoubts, traitsIn } from '../../codegen/check/doubts.js'
 import type { Finding } from '../../codegen/read/findings.js'
-import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
+import { type Pointer, valueAt, type YamlDocument } from '../../codegen/read/yaml.js'
 import { uncheckedProject } from '../project.js'
 import { overlayOf } from './inputs.js'
 
@@ -24,10 +24,6 @@ function traitsOf({ value }: YamlDocument): Pointer[] {
   const models = Object.entries(Object((value as { models?: object } | null)?.models) as Record<string, { targets?: unknown }>)
   return models.flatMap(([name, model]) => {
     const targets = Array.isArray(model?.targets) ? model.targets.map((_, index): Pointer => ['models', name, 'targets', index]) : []
-    return [['models', name], ...targets].map(place => [...place, 'traits']).filter(place => isThere(value, place))
+    return [['models', name], ...targets].map(place => [...place, 'traits']).filter(place => valueAt(value, place) !== undefined)
   })
-}
-
-function isThere(value: unknown, pointer: Pointer): boolean {
-  return pointer.reduce<unknown>((at, name) => Object(at)[name], value) !== undefined
 }

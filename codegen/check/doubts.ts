@@ -6,7 +6,7 @@ import { namesIn } from '../read/named.js'
 import type { Entry, Project, ProviderData } from '../read/project.js'
 import { schemaId } from '../read/schemas.js'
 import { nearest } from '../read/suggest.js'
-import type { Pointer, SourcePosition, YamlDocument } from '../read/yaml.js'
+import { type Pointer, type SourcePosition, valueAt, type YamlDocument } from '../read/yaml.js'
 
 /** The doubts about the new providers of a project. The grammar of models has their traits. */
 export function doubtsIn(project: Project): Finding[] {
@@ -31,8 +31,7 @@ export function traitsIn({ providers, catalogue, formats, mappings, parts, settl
 
 /** The doubts about the traits at a place of a document. */
 export function traitDoubts(document: YamlDocument, pointer: Pointer, known: ReadonlySet<string>): Finding[] {
-  const traits = pointer.reduce<unknown>((value, name) => Object(value)[name], document.value)
-  return Object.keys(Object(traits)).flatMap(name => {
+  return Object.keys(Object(valueAt(document.value, pointer))).flatMap(name => {
     const meant = known.has(name) ? undefined : nearest([...known], name)
     if (meant === undefined) return []
     const detail = `nothing reads the trait ${name}`

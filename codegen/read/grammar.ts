@@ -4,7 +4,7 @@ import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import type { Finding } from './findings.js'
 import type { Schema } from './schemas.js'
 import { useOneOf } from './suggest.js'
-import type { Pointer, YamlDocument } from './yaml.js'
+import { type Pointer, valueAt, type YamlDocument } from './yaml.js'
 
 export interface Grammars {
   configSchemas: ReadonlyMap<string, Schema>
@@ -157,8 +157,4 @@ function findingOf(error: ErrorObject, document: YamlDocument): Finding {
         remedy: title ?? 'see schemas/config',
       }
   }
-}
-
-function valueAt(value: unknown, pointer: Pointer): unknown {
-  return pointer.reduce((current, part) => (current as Record<string | number, unknown> | undefined)?.[part], value)
 }

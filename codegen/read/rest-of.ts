@@ -1,7 +1,7 @@
 // What is left of a document whose grammar does not hold, without its errors, so that the rest of it can be checked, too.
 
 import { type Grammars, wrongPlaces } from './grammar.js'
-import type { Pointer, YamlDocument } from './yaml.js'
+import { type Pointer, valueAt, type YamlDocument } from './yaml.js'
 
 export interface Rest {
   value: unknown
@@ -39,8 +39,4 @@ function ownPlace(pointer: Pointer, value: unknown): Pointer {
 function leaveOut(value: unknown, pointer: Pointer): void {
   const holder = valueAt(value, pointer.slice(0, -1))
   if (typeof holder === 'object' && holder !== null) delete (holder as Record<string, unknown>)[String(pointer.at(-1))]
-}
-
-export function valueAt(value: unknown, pointer: Pointer): unknown {
-  return pointer.reduce((current, part) => Object(current)[part], value)
 }

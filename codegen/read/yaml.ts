@@ -38,6 +38,11 @@ export interface YamlDocument {
   inside(pointer: Pointer, offset: number): SourcePosition
 }
 
+/** The part of a value that a pointer leads to; undefined if there is none. */
+export function valueAt(value: unknown, pointer: Pointer): unknown {
+  return pointer.reduce((current, part) => Object(current)[part], value)
+}
+
 interface Entry {
   start: number
   key?: number
