@@ -159,6 +159,8 @@ export interface ErrorFormat {
   read(body: Json, status: number | undefined): ErrorRead | undefined
   /** A second name for the header with the request's id. */
   requestIdHeader?: string
+  /** How ids begin that clients of any dialect know: they look like keys, and are none. */
+  ids: readonly string[]
 }
 
 /** Receives the parts of a request that its schema does not name. `at` is the path of the object that holds the part. */

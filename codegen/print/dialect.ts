@@ -122,6 +122,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
       recalls: words.some(({ data: said }) => /\$(?:first|last)\b/.test(said.event ?? '')) ? true : undefined,
       read: hasWord('error_read'),
       requestIdHeader: words.map(({ data: said }) => said.request_id).find(header => header !== undefined),
+      ids: idsOf(project),
     },
   }
 }
@@ -133,6 +134,12 @@ function kindsOf(words: readonly Words[]): ErrorFormat['kinds'] {
     return [kind, { type: known?.type ?? kind, code: known?.code ?? null, status: known?.status ?? status }] as const
   })
   return Object.fromEntries(entries) as ErrorFormat['kinds']
+}
+
+/** The prefixes of ids of all dialects: a call keeps its id when its conversation moves to another provider. */
+function idsOf(project: Project): string[] {
+  const ids = [...project.formats.values()].flatMap(({ data: { error } }) => (typeof error === 'object' ? (error.ids ?? []) : []))
+  return [...new Set(ids)].sort()
 }
 
 interface Words {

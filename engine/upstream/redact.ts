@@ -32,8 +32,11 @@ interface Hidden {
 /** The patterns of each target; they live as long as its snapshot. */
 const known = new WeakMap<Target, Hidden>()
 
-/** A message without keys, secrets and internal hosts, cut to a maximum length. */
-export function redact(text: string, target: Target): string {
+/**
+ * A message without keys, secrets and internal hosts, cut to a maximum length.
+ * @param ids how the ids begin that the caller knows, and that only look like keys
+ */
+export function redact(text: string, target: Target, ids: readonly string[]): string {
   let hidden = known.get(target)
   if (hidden === undefined) {
     hidden = hiddenOf(target)
@@ -41,20 +44,22 @@ export function redact(text: string, target: Target): string {
   }
   const window = text.slice(0, MAX_LENGTH + hidden.longest + MARGIN)
   const spans: Span[] = []
-  for (const pattern of [...hidden.patterns, KEY_LIKE, PRIVATE_HOST])
-    for (const match of window.matchAll(pattern)) spans.push(spanOf(match))
+  for (const pattern of [...hidden.patterns, PRIVATE_HOST]) for (const match of window.matchAll(pattern)) spans.push(spanOf(match))
+  for (const match of window.matchAll(KEY_LIKE)) if (!ids.some(prefix => match[0].startsWith(prefix))) spans.push(spanOf(match))
   for (const pattern of hidden.encoded) for (const match of window.matchAll(pattern)) spans.push(widened(spanOf(match), window))
   return text.length > MAX_LENGTH ? `${without(spans, window, MAX_LENGTH)}…` : without(spans, text, text.length)
 }
 
 /** A value with every text and every name in it redacted. */
-export function redactValue(value: Json, target: Target, depth = 0): Json {
-  if (typeof value === 'string') return redact(value, target)
-  if (typeof value === 'number') return redact(String(value), target) === String(value) ? value : MASK
+export function redactValue(value: Json, target: Target, ids: readonly string[], depth = 0): Json {
+  if (typeof value === 'string') return redact(value, target, ids)
+  if (typeof value === 'number') return redact(String(value), target, ids) === String(value) ? value : MASK
   if (typeof value !== 'object' || value === null) return value
   if (depth >= DEEPEST) return MASK
-  if (Array.isArray(value)) return value.map(item => redactValue(item, target, depth + 1))
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [redact(name, target), redactValue(item, target, depth + 1)]))
+  if (Array.isArray(value)) return value.map(item => redactValue(item, target, ids, depth + 1))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [redact(name, target, ids), redactValue(item, target, ids, depth + 1)]),
+  )
 }
 
 /** A text for the operator, who may see hosts, without these secrets and anything else that looks like a key. */

@@ -48,12 +48,12 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
   // A message about a key concerns the gateway's key, unless the caller sent its own.
   const isOurs = !isCallers && (known === 'authentication' || known === 'permission')
   const kind = isOurs ? 'upstream' : known
-  const words = typeof read?.message === 'string' && read.message !== '' ? redact(read.message, binding.target) : undefined
+  const words = typeof read?.message === 'string' && read.message !== '' ? shown(read.message, binding) : undefined
   const message = isOurs
     ? 'The upstream rejected the credentials of the gateway.'
     : (words ?? `The upstream answered with status ${status}.`)
   const isSame = binding.mapping === undefined && !isOurs
-  const text = (value: unknown): string | undefined => (typeof value === 'string' ? redact(value, binding.target) : undefined)
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? shown(value, binding) : undefined)
   // An error that the dialect recognises by its content gets that kind's own form.
   const isKept = isSame && said === undefined
   const type = isKept ? text(read?.type) : undefined
@@ -63,11 +63,16 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
     ...(!isOurs && { code: text(read?.code) ?? (type === undefined ? undefined : null) }),
     ...(isSame && { type, param: text(read?.param) }),
     ...(isKept && head && status >= 400 && status < 600 && { status }),
-    ...(read?.details !== undefined && isSame && { details: redactValue(read.details, binding.target) }),
+    ...(read?.details !== undefined && isSame && { details: redactValue(read.details, binding.target, binding.to.error.ids) }),
     retryAfter: seconds(head?.header('retry-after')) ?? wholeSeconds(read?.retry_after),
     ...(kind === 'invalid_request' && read?.reason === TOO_LONG && { isTooLong: true }),
     ...(head && !isOurs && { headers: headersOf(head, binding) }),
   })
+}
+
+/** An upstream's text as callers may see it. */
+function shown(text: string, { target, to }: Binding): string {
+  return redact(text, target, to.error.ids)
 }
 
 /** The kind of a status that is about the key of a request. */
@@ -83,7 +88,7 @@ function headersOf(head: Head, binding: Binding): Record<string, string> {
     const value = head.header(name)
     if (value !== undefined) headers[name] = value
   }
-  for (const name of Object.keys(headers)) headers[name] = redact(headers[name] as string, binding.target)
+  for (const name of Object.keys(headers)) headers[name] = shown(headers[name] as string, binding)
   return headers
 }
 
@@ -92,11 +97,11 @@ export function failureFrom(found: Json, binding: Binding): GatewayError | undef
   if (typeof found !== 'object' || found === null) return undefined
   const { kind, message, code, param } = found as Record<string, unknown>
   const known = typeof kind === 'string' && Object.hasOwn(binding.from.error.kinds, kind) ? (kind as Kind) : 'upstream'
-  const text = typeof message === 'string' && message !== '' ? redact(message, binding.target) : 'The upstream failed.'
+  const text = typeof message === 'string' && message !== '' ? shown(message, binding) : 'The upstream failed.'
   return new GatewayError(known, text, {
     cause: `${binding.target.name}: ${text}`,
-    ...(typeof code === 'string' && { code: redact(code, binding.target) }),
-    ...(typeof param === 'string' && { param: redact(param, binding.target) }),
+    ...(typeof code === 'string' && { code: shown(code, binding) }),
+    ...(typeof param === 'string' && { param: shown(param, binding) }),
   })
 }
 

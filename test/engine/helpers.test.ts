@@ -119,6 +119,8 @@ describe('masking', () => {
     provider: { base: 'https://api.example.com' },
   } as Target
 
+  const IDS = ['toolu_', 'call_']
+
   test.each<[string, string, string]>([
     ['the secret, at any position', 'key hunter2-is-the-secret! (hunter2-is-the-secret)', 'key ***! (***)'],
     ['keys of other accounts', 'Incorrect API key provided: sk-proj-abcdefgh12345678.', 'Incorrect API key provided: ***'],
@@ -128,27 +130,29 @@ describe('masking', () => {
     ['the host of the account', 'no route to models.corp.example:8443', 'no route to ***'],
     ['loopback addresses', 'connect ECONNREFUSED 127.0.0.1:11434', 'connect ECONNREFUSED ***'],
     ['private addresses', 'at http://10.1.2.3:99/x/y and 192.168.0.9, 172.16.0.1', 'at *** and ***, ***'],
+    ['keys with other prefixes than ids', 'key gsk_abcdefghijklmnopqrstuvwxyz is wrong', 'key *** is wrong'],
     ['local names', 'upstream http://llm.default.svc:80/v1 and vllm.internal', 'upstream *** and ***'],
   ])('hides %s', (_name, text, masked) => {
-    expect(redact(text, target)).toBe(masked)
+    expect(redact(text, target, IDS)).toBe(masked)
   })
 
   test.each([
     'This model maximum context length is 8192 tokens.',
     'Version 10.2 of 172 models; 8.8.8.8 is public, and so is 172.32.0.1.',
     'See https://platform.openai.com/docs/errors or mail a.internalist@example.com',
+    'No result for toolu_01A09q90qw90lq917835lq9abc, call_abcdefghijklmnopqrstuvwx',
     'messages.0.content: keyword task-oriented is not a risk-free word',
   ])('keeps what is not a secret: %s', text => {
-    expect(redact(text, target)).toBe(text)
+    expect(redact(text, target, IDS)).toBe(text)
   })
 
   test('keeps a public host of the provider', () => {
     const own = { ...target, host: 'api.example.com' } as Target
-    expect(redact('see https://api.example.com/help', own)).toBe('see https://api.example.com/help')
+    expect(redact('see https://api.example.com/help', own, [])).toBe('see https://api.example.com/help')
   })
 
   test('limits the length of a message', () => {
-    const masked = redact('x'.repeat(100_000), target)
+    const masked = redact('x'.repeat(100_000), target, [])
     expect(masked.length).toBeLessThan(5_000)
     expect(masked.endsWith('…')).toBe(true)
   })
@@ -156,9 +160,9 @@ describe('masking', () => {
   test('searches hostile messages quickly', () => {
     // Its own time, not that of what else runs on the machine: microseconds.
     const began = process.cpuUsage()
-    redact(`${'a.'.repeat(30_000)}!`, target)
-    redact('sk-'.repeat(50_000), target)
-    redact(`Bearer ${' '.repeat(100_000)}`, target)
+    redact(`${'a.'.repeat(30_000)}!`, target, [])
+    redact('sk-'.repeat(50_000), target, [])
+    redact(`Bearer ${' '.repeat(100_000)}`, target, [])
     const { user, system } = process.cpuUsage(began)
     expect(user + system).toBeLessThan(1_000_000)
   })
