@@ -8,7 +8,6 @@ import type { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import type { KeyConfig } from '../snapshot/config.js'
 import type { Key, Questions, Store } from '../snapshot/model.js'
 import { Asks } from './asks.js'
 import { onFrames, sendFrame } from './frames.js'
@@ -57,7 +56,7 @@ export class ControlClient implements Store, Treasury {
   }
   private readonly outbox = new Outbox(this.send)
   private nextAsk = 1
-  private readonly lookups = new Asks<Extract<FromWorker, { type: 'key' }>, KeyConfig | undefined>(this.send, cannotTell)
+  private readonly lookups = new Asks<Extract<FromWorker, { type: 'key' }>, Key | undefined>(this.send, cannotTell)
   private readonly questions = new Asks<Question, unknown>(this.send, notNow)
   private readonly money = new Asks<Extract<FromWorker, { type: 'money' }>, MoneyGranted>(this.send, noAnswer)
   private askedLength = 0
@@ -86,7 +85,7 @@ export class ControlClient implements Store, Treasury {
     return this.cache.find(text, sha256)
   }
 
-  private lookUp(sha256: string): Promise<KeyConfig | undefined> {
+  private lookUp(sha256: string): Promise<Key | undefined> {
     const ask = this.nextAsk++
     return this.lookups.ask(ask, { type: 'key', ask, sha256 })
   }
@@ -101,7 +100,7 @@ export class ControlClient implements Store, Treasury {
       return
     }
     if (key === undefined) this.lookups.fail(message.ask, cannotTell())
-    else this.lookups.answer(message.ask, key ?? undefined)
+    else this.lookups.answer(message.ask, this.cache.found(asked.sha256, key ?? undefined))
     if (this.lookups.size === 0) this.forgotten.clear()
   }
 

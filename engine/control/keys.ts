@@ -7,8 +7,8 @@ import { linkKey } from '../snapshot/key.js'
 import type { Key } from '../snapshot/model.js'
 import { isMistyped } from './key-form.js'
 
-/** Looks up a key that is not in the file. */
-export type Lookup = (sha256: string) => Promise<KeyConfig | undefined>
+/** Looks up a key that is not in the file, and passes the answer to `found`. */
+export type Lookup = (sha256: string) => Promise<Key | undefined>
 
 export interface KeyCacheOptions {
   /** Keys in the cache. */
@@ -35,7 +35,8 @@ export class KeyCache {
   private readonly entries = new Map<string, Entry>()
   private readonly byId = new Map<number, Set<string>>()
   private readonly unknown = new Map<string, number>()
-  private readonly waiting = new Map<string, Promise<Key | undefined>>()
+  /** The texts whose keys are being looked up, by their hashes. */
+  private readonly waiting = new Map<string, { text: string; asked: Promise<Key | undefined> }>()
   /** When everything in the cache was last known to be current: milliseconds since 1970. */
   private certainAt = 0
 
@@ -56,7 +57,10 @@ export class KeyCache {
     return entry.key
   }
 
-  /** Looks a key up, once for all that wait for it. Rejects with `unavailable` if the store cannot be reached. */
+  /**
+   * Looks a key up, once for all that wait for it. Rejects with `unavailable` if the store cannot be reached, and throws it if too many
+   * keys are being looked up.
+   */
   find(text: string, sha256: string): Promise<Key | undefined> | undefined {
     if (isMistyped(text)) return undefined
     const until = this.unknown.get(sha256)
@@ -64,24 +68,31 @@ export class KeyCache {
       if (until > Date.now()) return undefined
       this.unknown.delete(sha256)
     }
-    const pending = this.waiting.get(text)
-    if (pending) return pending
+    const pending = this.waiting.get(sha256)
+    if (pending) return pending.asked
     if (this.waiting.size >= MOST_WAITING)
       throw new GatewayError('unavailable', 'Too many API keys are being looked up.', { retryAfter: '1' })
-    const asked = this.ask(text, sha256).finally(() => this.waiting.delete(text))
-    this.waiting.set(text, asked)
+    const asked = this.ask(text, sha256).finally(() => this.waiting.delete(sha256))
+    this.waiting.set(sha256, { text, asked })
     return asked
   }
 
   private async ask(text: string, sha256: string): Promise<Key | undefined> {
-    const config = await this.lookup(sha256)
+    const key = await this.lookup(sha256)
+    // It may have changed since: the answer and the news of a change can arrive in one read.
+    return key === undefined || this.entries.get(text)?.key === key ? key : this.lookup(sha256)
+  }
+
+  /** Puts the answer of a lookup into the cache, before anything that is heard later can make it obsolete. */
+  found(sha256: string, config: KeyConfig | undefined): Key | undefined {
     if (config === undefined) {
       if (this.unknown.size >= MOST_UNKNOWN) this.unknown.delete(this.unknown.keys().next().value as string)
       this.unknown.set(sha256, Date.now() + this.options.unknown)
       return undefined
     }
     const key = linkKey(config)
-    this.remember(text, key)
+    const text = this.waiting.get(sha256)?.text
+    if (text !== undefined) this.remember(text, key)
     return key
   }
 

@@ -13,6 +13,7 @@ import type * as ClientModule from '../../engine/control/client.js'
 import type * as FramesModule from '../../engine/control/frames.js'
 import type { FromWorker } from '../../engine/control/messages.js'
 import type { Exchange } from '../../engine/core/exchange.js'
+import type { KeyConfig } from '../../engine/snapshot/config.js'
 import { run } from '../command.js'
 import { until } from '../polling.js'
 import { createStage, type Stage } from './stage.js'
@@ -105,6 +106,30 @@ test('a control process that takes nothing is given up: little waits for it, and
   expect(keysIn(listener)).toEqual(['one'])
   void ask()
   await until(() => listener.heard.some(({ type }) => type === 'ask'))
+})
+
+test.each<[string, KeyConfig | null, number]>([
+  ['changes', { name: 'old', id: 7 } as KeyConfig, 7],
+  ['was just made', null, 8],
+])('a key that %s is looked up again, even if that is heard in the same read as its answer', async (_name, before, id) => {
+  const listener = await listen(`news-${id}.sock`)
+  const client = connected(listener)
+  const asked = client.find('text', 'hash')
+  const lookups = (): Extract<FromWorker, { type: 'key' }>[] =>
+    listener.heard.filter((message): message is Extract<FromWorker, { type: 'key' }> => message.type === 'key')
+  await until(() => lookups().length === 1)
+  const [socket] = listener.sockets as [Socket]
+  socket.cork()
+  sendFrame(socket, { type: 'key', ask: lookups()[0]?.ask as number, key: before, seq: 1 })
+  sendFrame(socket, { type: 'forget', seq: 2, keys: [id], secrets: ['hash'], ended: [] })
+  socket.uncork()
+  const found = asked?.then(key => key ?? client.find('text', 'hash'))
+  await until(() => lookups().length === 2)
+  sendFrame(socket, { type: 'key', ask: lookups()[1]?.ask as number, key: { name: 'new', id } as KeyConfig, seq: 2 })
+  expect(await found).toMatchObject({ name: 'new' })
+  sendFrame(socket, { type: 'certain', seq: 2 })
+  await until(() => client.known('text') !== undefined)
+  expect(client.known('text')).toMatchObject({ name: 'new' })
 })
 
 test('what a worker has to say on a new connection does not grow with the callers that it served', async () => {
