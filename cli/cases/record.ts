@@ -111,7 +111,7 @@ async function exchange(given: GivenRequest, key: string | undefined, snapshot: 
     targetLease: undefined,
     hold: undefined,
   }
-  const attempt = { ...plain, input: await forMapping(input, route, binding.from) }
+  const attempt = { ...plain, input: await forMapping(plain) }
   const ctx = contextOf(attempt)
   const asked = attempt.input.body as Record<string, unknown>
   refuseSeveral(binding, asked, ctx)

@@ -244,7 +244,7 @@ function howOf({ mapping, from, to }: Binding): string {
 async function renderedOf(given: Attempt, known: Known): Promise<object> {
   const { binding } = given
   const { target, mapping } = binding
-  const attempt = mapping ? { ...given, input: await forMapping(given.input, given.route, binding.from) } : given
+  const attempt = mapping ? { ...given, input: await forMapping(given) } : given
   const ctx = contextOf(attempt)
   const unnamed = checkServed(attempt, ctx)
   const fetched = [mapping?.fetch?.(attempt.input.body, ctx) ?? []].flat()

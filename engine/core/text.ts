@@ -6,6 +6,9 @@ import { randomBytes } from 'node:crypto'
 /** The part of an id that a message or the log holds, if a client or a provider chose it: characters. */
 export const LONGEST_ID = 128
 
+/** Base64 has four characters for three bytes. */
+export const AS_BASE64 = 4 / 3
+
 /** Bytes as text. Most bodies are pure ASCII, and checking that is cheaper than decoding. */
 export function textOf(bytes: Buffer): string {
   return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')

@@ -1,26 +1,17 @@
 // Compressed request bodies. They are decompressed here, read as plain bytes, and go to the upstream uncompressed.
 
 import type { Transform } from 'node:stream'
-import { promisify } from 'node:util'
-import { brotliDecompress, createBrotliDecompress, createGunzip, createInflate, gunzip, inflate } from 'node:zlib'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { GatewayError } from '../core/errors.js'
 import type { Arriving, Exchange, Receiver } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
 
-interface Coding {
-  /** Decompresses a body that is there. */
-  whole(bytes: Buffer, options: { maxOutputLength: number }): Promise<Buffer>
-  /** Decompresses a body that arrives. */
-  stream(): Transform
-}
-
-const GZIP: Coding = { whole: promisify(gunzip), stream: createGunzip }
-
-const CODINGS: ReadonlyMap<string, Coding> = new Map([
-  ['gzip', GZIP],
-  ['x-gzip', GZIP],
-  ['deflate', { whole: promisify(inflate), stream: createInflate }],
-  ['br', { whole: promisify(brotliDecompress), stream: createBrotliDecompress }],
+/** What makes a decoder of each coding. */
+const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
 ])
 
 /** The name of a body's coding, in lower case; undefined: it has none. Of several, no coding has the name. */
@@ -33,14 +24,14 @@ export function codingOf({ headers }: Pick<Exchange, 'headers'>): string | undef
   return codings === undefined || codings.length === 0 ? undefined : codings.join()
 }
 
-function known(name: string): Coding {
-  const coding = CODINGS.get(name)
-  if (coding === undefined)
+function decoderOf(coding: string): Transform {
+  const create = DECODERS.get(coding)
+  if (create === undefined)
     throw new GatewayError(
       'unsupported_media',
       'The content encoding of the request is not supported. Use one of: identity, gzip, deflate, br.',
     )
-  return coding
+  return create()
 }
 
 const invalid = (coding: string): GatewayError =>
@@ -49,20 +40,32 @@ const invalid = (coding: string): GatewayError =>
 const tooLarge = (most: number): GatewayError =>
   new GatewayError('too_large', `The request body is larger than ${most} bytes once it is decompressed.`)
 
-/** The decompressed bytes of a body. Stops at `most` bytes, so that a small body cannot expand without bound. */
-export async function decoded(bytes: Buffer, coding: string, most: number): Promise<Buffer> {
-  const { whole } = known(coding)
+/**
+ * The decompressed bytes of a request's body. Stops at `most` bytes, and when the bodies of all requests take too much memory, so
+ * that small bodies cannot expand without bound.
+ */
+export async function decoded(bytes: Buffer, coding: string, most: number, exchange: Exchange): Promise<Buffer> {
+  const decoder = decoderOf(coding)
+  const chunks: Buffer[] = []
+  let length = 0
+  decoder.end(bytes)
   try {
-    return await whole(bytes, { maxOutputLength: most })
+    for await (const chunk of decoder as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > most) throw tooLarge(most)
+      exchange.hold(chunk.length)
+      chunks.push(chunk)
+    }
   } catch (error) {
-    throw (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(most) : invalid(coding)
+    throw error instanceof GatewayError ? error : invalid(coding)
   }
+  return Buffer.concat(chunks, length)
 }
 
 /** The body of a request as it arrives, without its coding. Throws if the coding is not known. */
 export function arriving(exchange: Exchange): Arriving {
   const coding = codingOf(exchange)
-  return coding === undefined ? exchange : new Decoding(exchange, coding, known(coding).stream())
+  return coding === undefined ? exchange : new Decoding(exchange, coding, decoderOf(coding))
 }
 
 /** While its receiver waits, it decompresses no more, and then pauses the client. */

@@ -178,7 +178,7 @@ function textIn(received: Buffer, { limits }: Route, exchange: Exchange): Buffer
   exchange.log.bytesIn = received.length
   checkType(exchange)
   const coding = exchange.headers['content-encoding'] === undefined ? undefined : codingOf(exchange)
-  return coding === undefined ? utf8(received) : decoded(received, coding, limits.body).then(utf8)
+  return coding === undefined ? utf8(received) : decoded(received, coding, limits.body, exchange).then(utf8)
 }
 
 /**
@@ -294,17 +294,27 @@ function formPart(route: Route, dialect: Dialect): string {
   return (route.model ?? dialect.model).path[0] as string
 }
 
+/** The part of an attempt that reading needs. */
+interface Asked {
+  input: Input
+  route: Route
+  exchange: Exchange
+  binding: { from: Dialect }
+}
+
 /** A request that a mapping may read: the whole body, which satisfies the client's whole schema. */
-export async function forMapping(input: Input, route: Route, dialect: Dialect): Promise<Input> {
-  if (input.form) return wholeForm(input.form, input, route, dialect)
+export async function forMapping(asked: Asked): Promise<Input> {
+  const { input } = asked
+  if (input.form) return wholeForm(input.form, asked)
   input.settle?.()
   return input
 }
 
 /** The form as one body, for a provider that takes no forms. */
-async function wholeForm(form: Form, input: Input, route: Route, dialect: Dialect): Promise<Input> {
-  const body = await form.whole(FORM_LIMIT)
-  if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
+async function wholeForm(form: Form, { input, route, binding, exchange }: Asked): Promise<Input> {
+  const body = await form.whole(FORM_LIMIT, exchange)
+  const { validateRequest } = binding.from
+  if (validateRequest) checkShape(validateRequest, body)
   return { ...input, body, outline: body, stream: isStream(route, body, undefined) }
 }
 

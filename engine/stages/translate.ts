@@ -23,7 +23,7 @@ export async function translateRequest(asked: Attempt, usual?: Attempt): Promise
   let ctx: Context
   let unnamed: readonly string[]
   try {
-    attempt = { ...asked, input: await forMapping(asked.input, asked.route, asked.binding.from) }
+    attempt = { ...asked, input: await forMapping(asked) }
     ctx = contextOf(attempt)
     const { binding, input } = attempt
     if (binding.next && binding.mapping?.refused?.(input.body, ctx)) {

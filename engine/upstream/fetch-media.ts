@@ -9,14 +9,13 @@ import Agent from 'undici/lib/dispatcher/agent.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { mediaTypeOf } from '../core/media-type.js'
+import { AS_BASE64 } from '../core/text.js'
 import type { Json } from '../plan.js'
 
 const MAX_COUNT = 20
 const MAX_BYTES = 20 * 1024 * 1024
 const MAX_TIME = 15_000
 const MAX_REDIRECTS = 3
-/** Base64 has four characters for three bytes. */
-const AS_BASE64 = 4 / 3
 
 /** The global unicast range of IPv6 (RFC 4291, 2.4); the ranges that ipaddr.js names lie inside and outside of it. */
 const GIVEN_OUT = addresses.IPv6.parseCIDR('2000::/3')

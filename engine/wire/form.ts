@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { Busboy } from '@fastify/busboy'
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Arriving, Exchange } from '../core/exchange.js'
+import { AS_BASE64 } from '../core/text.js'
 import type { Body, Json, Limits } from '../plan.js'
 import { HELD, Passage, Store } from './spool.js'
 
@@ -65,14 +66,18 @@ export class Form {
     yield Buffer.from(`--${this.boundary}--\r\n`)
   }
 
-  /** The form as an object: fields as texts, files as `{ filename, content_type, data }` in base64, repeated parts as lists. */
-  async whole(limit: number): Promise<Body> {
+  /**
+   * The form as an object: fields as texts, files as `{ filename, content_type, data }` in base64, repeated parts as lists. Throws if it
+   * is longer than `limit`, or the bodies of all requests take too much memory.
+   */
+  async whole(limit: number, exchange: Exchange): Promise<Body> {
     const chunks: Buffer[] = []
     let length = 0
     for (const source of [this.head.read(), this.tail.read()]) {
       for await (const chunk of source) {
         length += chunk.length
         if (length > limit) throw new GatewayError('too_large', `A form of more than ${limit} bytes cannot be translated for this model.`)
+        exchange.hold(chunk.length * AS_BASE64)
         chunks.push(chunk)
       }
     }

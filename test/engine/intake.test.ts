@@ -52,6 +52,7 @@ describe.concurrent('an ambiguous head is refused', () => {
     ['two lengths', 'content-length: 3\r\ncontent-length: 47\r\n', `abc${hidden}`],
     ['the same length twice', 'content-length: 3\r\ncontent-length: 3\r\n', `abc${hidden}`],
     ['a coding whose name ends with chunked', 'transfer-encoding: xchunked\r\n', `3\r\nabc\r\n0\r\n\r\n${hidden}`],
+    ['an empty length', 'content-length:\r\n', hidden],
     ['two hosts', 'host: other\r\n', hidden],
     ['two keys', `authorization: Bearer ${KEY}\r\nauthorization: Bearer other\r\n`, hidden],
   ])('with %s', async (_name, lines, rest) => {
@@ -175,6 +176,44 @@ describe.concurrent('a body', () => {
     waiting.write(' ')
     await waiting.until(/HTTP\/1\.1 200/)
     expect(statusesIn(await second())).toEqual([200])
+  })
+
+  const LONG = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x'.repeat(2_000_000) }] })
+  test.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+  ])('in %s counts in that limit with its length after decompression', async (coding, compress) => {
+    const { gateway, upstreams } = await setUp([ok], { capacity: { bodies: '1MiB' } })
+    const post = (body: string): Promise<Response> =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { ...CHAT, 'content-encoding': coding },
+        body: new Uint8Array(compress(body)),
+      })
+    const refused = await post(LONG)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(upstreams[0]?.requests).toEqual([])
+    expect((await post(BODY)).status).toBe(200)
+  })
+
+  test('that is a form to be translated counts in that limit with its pictures', async () => {
+    const { gateway, upstreams } = await setUp([ok], { capacity: { bodies: '1MiB' } }, 'gemini')
+    const post = (length: number): Promise<Response> => {
+      const form = new FormData()
+      form.append('model', 'm')
+      form.append('prompt', 'x')
+      form.append(
+        'image',
+        new Blob([new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), new Uint8Array(length)], { type: 'image/png' }),
+        'a.png',
+      )
+      return fetch(`${gateway.url}/v1/images/edits`, { method: 'POST', headers: { authorization: `Bearer ${KEY}` }, body: form })
+    }
+    const refused = await post(2_000_000)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(upstreams[0]?.requests).toEqual([])
+    await post(1_000)
+    expect(upstreams[0]?.requests.length).toBe(1)
   })
 
   test.each(['model', 'x'.repeat(1024 * 1024)])('with a huge value or name is not quoted in the error or the log', async name => {
