@@ -2,7 +2,7 @@
 // in a queue, which is itself bounded in length and time.
 
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
-import { GatewayError } from '../core/errors.js'
+import { GatewayError, nobodyWaits } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 
 export interface ConcurrencyConfig {
@@ -55,7 +55,7 @@ export class Concurrency {
     }
   }
 
-  /** Waits for a slot. Rejects with `overloaded` if the queue is full or the wait takes too long, and if the client goes away. */
+  /** Waits for a slot. Rejects with `overloaded` if the queue is full or the wait takes too long, and if the exchange ends. */
   wait(exchange: Exchange): Promise<void> {
     const { config } = this
     return new Promise((resolve, reject) => {
@@ -63,15 +63,15 @@ export class Concurrency {
         reject(this.full(config?.maxPending === 0 ? 'the queue has no places' : `${this.pending.size} wait already`))
         return
       }
-      const goneAway = (): void => waiter.give(new GatewayError('upstream', 'The client went away.'))
+      const giveUp = (): void => waiter.give(nobodyWaits())
       const over = (one: Waiter): void => {
         this.pending.delete(one)
-        exchange.offAbort(goneAway)
+        exchange.offAbort(giveUp)
       }
       const waiter = new Waiter(now() + config.pendingTimeout, resolve, reject, over, this)
       this.pending.add(waiter)
       watch(waiter)
-      exchange.onAbort(goneAway)
+      exchange.onAbort(giveUp)
     })
   }
 

@@ -1,5 +1,6 @@
 // The health of a target, by outlier detection: a target that fails too often is ejected for a while, then tried by a few
-// requests, and returns when one of them succeeds. An ordinary success costs an addition and two comparisons.
+// requests, and returns when one of them is answered. An answer that begins well may still break off: it is a success, or a
+// failure, when it has ended. An ordinary success costs an addition and two comparisons.
 
 import { now } from '../core/deadlines.js'
 import type { Kind } from '../plan.js'
@@ -68,9 +69,8 @@ export class Health {
     if (isTrial) this.trials--
   }
 
-  succeed(isTrial: boolean): void {
-    this.requests++
-    this.inRow = 0
+  /** An answer has begun well: a trial is over, and the target returns. Whether it ends well is told later, outside of the trial. */
+  answer(isTrial: boolean): void {
     if (isTrial) this.trials--
     if (this.ejectedUntil !== 0) {
       this.ejectedUntil = 0
@@ -80,7 +80,16 @@ export class Health {
     }
   }
 
-  /** @param retryAfter milliseconds for which the target asked to receive no requests, if it did */
+  /** An answer is complete. */
+  succeed(): void {
+    this.requests++
+    this.inRow = 0
+  }
+
+  /**
+   * The request failed before its answer began, or the answer broke off.
+   * @param retryAfter milliseconds for which the target asked to receive no requests, if it did
+   */
   fail(isTrial: boolean, retryAfter: number | undefined): void {
     if (isTrial) this.trials--
     const { config } = this

@@ -29,6 +29,10 @@ export class Sticky {
     return session !== undefined && session.until > now() ? session.target : undefined
   }
 
+  forget(text: string): void {
+    this.sessions.delete(keyOf(text))
+  }
+
   set(text: string, target: string): void {
     setLatest(this.sessions, keyOf(text), { target, until: now() + this.lasts }, this.most)
   }

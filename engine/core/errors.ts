@@ -99,6 +99,11 @@ export function unknownId(route: Pick<RoutePlan, 'follow' | 'unknownId'>, id: Js
   return new GatewayError('not_found', text, { param, code, status })
 }
 
+/** The failure of what was under way when an exchange ended early; nobody gets it. */
+export function nobodyWaits(): GatewayError {
+  return new GatewayError('invalid_request', 'The request was ended before it was answered.')
+}
+
 export function missingModel(): GatewayError {
   return new GatewayError('invalid_request', `Missing required parameter: 'model'.`, { param: 'model', code: 'missing_required_parameter' })
 }

@@ -36,10 +36,13 @@ export interface Exchange {
   readonly began: number
   readonly startedAt: number
   readonly log: LogEntry
+  /** The client has gone away. */
   readonly isAborted: boolean
+  /** Nobody waits for an answer any more: the client has gone away, the gateway ended the exchange, or it is over. */
+  readonly isEnded: boolean
   /** The client's address; empty if the connection is closed. */
   address(): string
-  /** Runs if the client goes away before the answer is complete. */
+  /** Runs if the client goes away before the answer is complete, or the gateway ends the exchange. */
   onAbort(run: () => void): void
   /** Removes a function that `onAbort` was given: an exchange can outlast many calls, and keeps what their functions refer to. */
   offAbort(run: () => void): void

@@ -4,7 +4,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { now, unwatch, watch } from '../core/deadlines.js'
-import { GatewayError, renderError } from '../core/errors.js'
+import { GatewayError, nobodyWaits, renderError } from '../core/errors.js'
 import { type Exchange, GONE, type LogEntry, type Receiver, type Sink } from '../core/exchange.js'
 import type { Indexed } from '../core/indexed-set.js'
 import { failureOf } from '../core/log.js'
@@ -62,6 +62,7 @@ export class HttpExchange implements Exchange, Indexed {
   readonly queryText: string | undefined
   readonly headers: Readonly<Record<string, string>>
   isAborted = false
+  isEnded = false
   /** What the answer's headers reveal about the model and provider that answered; undefined: nothing. */
   exposes: Exposed | undefined
   /** Closes the connection after the answer, because the bytes that follow on it cannot be trusted. */
@@ -135,6 +136,7 @@ export class HttpExchange implements Exchange, Indexed {
   over(): void {
     if (this.log.isOver) return
     this.log.isOver = true
+    this.isEnded = true
     if (this.upload) unwatch(this.upload)
     this.held.free()
     for (const run of this.whenOver ?? []) run()
@@ -143,6 +145,7 @@ export class HttpExchange implements Exchange, Indexed {
 
   private aborted(): void {
     this.isAborted = true
+    this.isEnded = true
     if (this.linger) unwatch(this.linger)
     if (this.isDetached) return
     if (!this.log.isOver) {
@@ -150,7 +153,7 @@ export class HttpExchange implements Exchange, Indexed {
       this.log.isPartial = true
     }
     this.runAborts()
-    this.receiver?.fail(clientGone())
+    this.receiver?.fail(nobodyWaits())
     this.bodyArrived?.()
     this.over()
   }
@@ -208,7 +211,7 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   onAbort(run: () => void): void {
-    if (this.isAborted) run()
+    if (this.isEnded) run()
     else {
       this.aborts ??= []
       this.aborts.push(run)
@@ -235,7 +238,8 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   endWith(failure: GatewayError): void {
-    if (this.isAborted || this.log.isOver) return
+    if (this.isEnded) return
+    this.isEnded = true
     this.log.error ??= failureOf(failure)
     for (const run of this.endings ?? []) run(failure)
     if (this.log.isOver) return
@@ -270,7 +274,7 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   private whole(): Buffer {
-    if (this.isAborted) throw clientGone()
+    if (this.isAborted) throw nobodyWaits()
     if (this.fault) throw this.fault
     if (this.length > this.limit) throw tooLarge(this.limit)
     const bytes = this.held.whole()
@@ -311,14 +315,15 @@ export class HttpExchange implements Exchange, Indexed {
     this.receiver = receiver
     const had = this.held.whole()
     this.held.free()
+    this.log.bytesIn = this.length
     if (had.length > 0) receiver.data(had)
-    if (this.isAborted) receiver.fail(clientGone())
+    if (this.isAborted) receiver.fail(nobodyWaits())
     else if (this.isWhole) receiver.end()
     else this.expect(limits.upload)
   }
 
   hold(bytes: number): void {
-    if (this.log.isOver) throw clientGone()
+    if (this.log.isOver) throw nobodyWaits()
     if (!this.held.reserve(bytes)) throw noRoom()
   }
 
@@ -438,10 +443,6 @@ function copyOf(chunk: ArrayBuffer): Buffer {
  */
 function flushed(body: Buffer | string): string {
   return body.toString().padEnd(LIBRARY_BUFFER)
-}
-
-function clientGone(): GatewayError {
-  return new GatewayError('invalid_request', 'The client went away.')
 }
 
 function noRoom(): GatewayError {

@@ -170,6 +170,8 @@ function headOf(req: HttpRequest, snapshot: Snapshot): { head: RequestHead; faul
     else if (snapshot.singleHeaders.has(name)) fault = `The request has more than one ${name} header.`
     else headers[name] = `${headers[name]}, ${value}`
   })
+  // RFC 9112, 6.3; the server's library takes it for 0.
+  if (headers['content-length'] === '') fault = 'The content-length header is empty.'
   const coding = headers['transfer-encoding']
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') fault = 'The only supported transfer encoding is chunked.'
   const queryText = req.getQuery() ?? ''
@@ -239,8 +241,8 @@ function run({ handle }: ServerOptions, found: Found | OtherMethods | undefined,
 
 /** Reports an error to the client and to the log. */
 function end(exchange: HttpExchange, thrown: unknown): void {
-  // The client went away: there is nobody to answer, and nothing failed.
-  if (exchange.isAborted) return
+  // Nobody waits for it, and nothing failed.
+  if (exchange.isEnded) return
   const error = asGatewayError(thrown)
   exchange.log.error = { ...failureOf(error), reason: reasonOf(error.more) }
   exchange.endWith(error)
@@ -285,7 +287,7 @@ function acceptSocket(res: Answering, req: HttpRequest, context: us_socket_conte
   const protocol = offered.split(',').some(item => item.trim() === route.relay?.subprotocol) ? (route.relay.subprotocol as string) : ''
   Promise.all([running.options.connect(route, exchange, snapshot), running.spare.ready()]).then(
     ([relay]) => {
-      if (exchange.isAborted) return relay.clientClosed(1006, '')
+      if (exchange.isEnded) return relay.clientClosed(1006, '')
       exchange.detach()
       exchange.log.status = 101
       running.spare.around(() =>

@@ -8,7 +8,7 @@ import type { ClientRequest } from './attempt.js'
 
 /**
  * Waits with full jitter: any time up to an interval that doubles with each try, and at least the refusal's retry-after.
- * Returns false if that exceeds the longest interval or the exchange's time limit, or if the client goes away; the caller
+ * Returns false if that exceeds the longest interval or the exchange's time limit, or if the exchange ends; the caller
  * then learns when to retry.
  */
 export async function backOff(retry: Retry, tries: number, failure: GatewayError, { exchange, route }: ClientRequest): Promise<boolean> {
@@ -18,10 +18,10 @@ export async function backOff(retry: Retry, tries: number, failure: GatewayError
   const { total } = route.limits
   if (total !== null && now() + wait >= exchange.began + total) return false
   await pause(wait, exchange)
-  return !exchange.isAborted
+  return !exchange.isEnded
 }
 
-/** Resolves after `time` milliseconds, or when the client goes away. */
+/** Resolves after `time` milliseconds, or when the exchange ends. */
 export function pause(time: number, exchange: Exchange): Promise<void> {
   return new Promise(resolve => {
     const deadline = new Pause(now() + time, () => {

@@ -43,6 +43,10 @@ export class Branch extends OtherExchange {
     return this.isGivenUp
   }
 
+  override get isEnded(): boolean {
+    return this.isGivenUp || this.own.isEnded
+  }
+
   override onAbort(run: () => void): void {
     if (this.isGivenUp) run()
     else this.aborts.push(run)

@@ -13,8 +13,8 @@ export interface Choice {
   /** Undefined if the request follows a task or an account, and names no model. */
   model?: Model
   bindings: readonly Binding[]
-  /** Receives the target that answered, if the next request of the session should go there, too. */
-  stick?(target: Target): void
+  /** Receives the target that answered, if the next request of the session should go there, too, or undefined if its answer broke off. */
+  stick?(target: Target | undefined): void
   /** The task that the request follows, and its id as the client sent it. */
   task?: Task
   given?: string

@@ -76,7 +76,7 @@ export async function consult(
     answer = understood(await ask(service, view, exchange), service, kinds)
     if (answer.replace && !answer.refuse) said.change?.(answer.replace)
   } catch (thrown) {
-    if (exchange.isAborted) throw asGatewayError(thrown)
+    if (exchange.isEnded) throw asGatewayError(thrown)
     const cause = thrown instanceof GatewayError ? thrown.message : describeCause(thrown)
     note('failed', cause)
     if (!service.refusesOnFail) return

@@ -2,10 +2,9 @@
 // failure the next target can answer. At each target a request takes a slot and some of the target's limits and budgets, is
 // sent, and gives back what it took.
 
-import { countsAgainstTarget } from '../balance/health.js'
 import type { Latency } from '../balance/latency.js'
 import { now } from '../core/deadlines.js'
-import { asGatewayError, GatewayError, unsupportedModel } from '../core/errors.js'
+import { asGatewayError, GatewayError, nobodyWaits, unsupportedModel } from '../core/errors.js'
 import type { LogEntry } from '../core/exchange.js'
 import { factsOf } from '../core/log.js'
 import { describeCause } from '../core/source-map.js'
@@ -14,6 +13,7 @@ import type { Binding, Target } from '../snapshot/model.js'
 import { DEFAULT_RETRY } from '../snapshot/retry.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { backOff } from './back-off.js'
+import { countsAgainst, waitOf } from './evidence.js'
 import { enter } from './fund.js'
 import { giveBack, occupy, settleWhenOver } from './limit.js'
 import { refusalOf } from './media.js'
@@ -61,6 +61,7 @@ export async function failover<Result>(
           failed = undefined
         }
       }
+      if (exchange.isEnded) throw nobodyWaits()
       const entering = enterTarget(target, request, mayWait)
       const entry = entering instanceof Promise ? await entering : entering
       if (entry === CROWDED) {
@@ -69,7 +70,7 @@ export async function failover<Result>(
         continue
       }
       if (entry instanceof GatewayError) {
-        if (exchange.isAborted) throw entry
+        if (exchange.isEnded) throw entry
         // Skipped like an ejected target, but it did not fail.
         noteFailure(log, target.name, entry)
         if (full === undefined || retryAfter(entry) < retryAfter(full)) full = entry
@@ -124,7 +125,7 @@ function attemptOf(binding: Binding, targetLease: Entry, request: ClientRequest)
 
 function succeeded({ binding: { target }, choice, exchange, input, targetLease }: Attempt, isTrial: boolean, began: number): void {
   const { concurrency, health, latency } = target
-  health.succeed(isTrial)
+  health.answer(isTrial)
   if (latency !== undefined) observe(latency, input.stream, began)
   choice.stick?.(target)
   if (targetLease) settleWhenOver(targetLease, exchange)
@@ -137,7 +138,7 @@ function failedWith(thrown: unknown, { binding: { target }, exchange, hold, targ
   const { concurrency, health } = target
   giveBack(targetLease, exchange)
   concurrency?.leave()
-  if (!exchange.isAborted) {
+  if (!exchange.isEnded) {
     // What it has used is not charged, and must not be mixed with the usage of the next target.
     const { log } = exchange
     log.price = undefined
@@ -145,25 +146,14 @@ function failedWith(thrown: unknown, { binding: { target }, exchange, hold, targ
     hold?.leave(target.budgets)
   }
   const failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
-  if (exchange.isAborted || !saysOfTarget(failure, target)) health.leave(isTrial)
+  if (exchange.isEnded || !countsAgainst(target, failure)) health.leave(isTrial)
   else health.fail(isTrial, waitOf(failure))
   return failure
-}
-
-/** A caller's own exhausted or forbidden account is no evidence against a target that other callers use, too. */
-function saysOfTarget({ kind }: GatewayError, { isCallers }: Target): boolean {
-  return countsAgainstTarget(kind) && !(isCallers && (kind === 'rate_limit' || kind === 'billing'))
 }
 
 function observe(latency: Latency, isStream: boolean, began: number): void {
   const time = now()
   latency[isStream ? 'stream' : 'whole'].observe(time - began, time)
-}
-
-/** Milliseconds for which the refusal asks to receive no requests, if it does. */
-function waitOf({ more: { retryAfter } }: GatewayError): number | undefined {
-  const wait = Number(retryAfter) * 1_000
-  return wait > 0 ? wait : undefined
 }
 
 /** The stack overflowed while a request was translated. Upstream answers are checked for depth before. */
@@ -223,10 +213,10 @@ async function takeLater(
   return spent
 }
 
-/** Not if the client has gone, a part of a form was sent already, or the time limit of the exchange is over. */
+/** Not if nobody waits any more, a part of a form was sent already, or the time limit of the exchange is over. */
 function maySendAgain({ input, exchange, route }: ClientRequest): boolean {
   const { total } = route.limits
-  return !exchange.isAborted && input.form?.isWhole !== false && (total === null || now() < exchange.began + total)
+  return !exchange.isEnded && input.form?.isWhole !== false && (total === null || now() < exchange.began + total)
 }
 
 /** Whether a target is known to take more than `tokens`. */

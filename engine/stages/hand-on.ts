@@ -7,11 +7,12 @@ import type { Exchange } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
 import type { Binding, Key, ReverseProxy, Route, Snapshot } from '../snapshot/model.js'
 import { call, type UpstreamRequest, type UpstreamResponse } from '../upstream/call.js'
-import { errorFrom } from '../upstream/refusal.js'
+import { errorFrom, PROXY_REFUSES } from '../upstream/refusal.js'
 import { passedOn } from '../upstream/request-header.js'
 import { signed } from '../upstream/sign.js'
 import type { Attempt } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
+import { isComplete } from './evidence.js'
 import { failover } from './failover.js'
 import { fundRequest } from './fund.js'
 import { limit, refuseEarly } from './limit.js'
@@ -40,11 +41,11 @@ export async function handOn(route: Route, key: Key | undefined, exchange: Excha
   if (snapshot.store) noteLabels(route, input, exchange, snapshot)
   request.lease = await limit(route, input, key, undefined, exchange, snapshot)
   request.hold = await fundRequest(route, binding, key, exchange, snapshot)
-  const response = await failover(request, [binding], asked)
+  const { attempt, response } = await failover(request, [binding], async attempt => ({ attempt, response: await asked(attempt) }))
   exchange.log.usage = { request: 1 }
   // A refused request costs nothing.
   if (response.status >= 400) exchange.log.price = undefined
-  return answered(response, exchange)
+  return answered(response, attempt)
 }
 
 /** The request as it would be passed on. Throws if the key may not, or if the path leads elsewhere. */
@@ -83,8 +84,8 @@ async function asked(attempt: Attempt): Promise<UpstreamResponse> {
   const body = await bodyOf(binding, limits, exchange)
   if (body !== undefined) request.body = body
   const response = await call(signed(request, binding), limits, exchange)
-  // The upstream's complaint about the gateway's key is not for the caller.
-  if (response.status !== 401 || binding.target.isCallers) return response
+  // A complaint about the gateway's key, or from a proxy before the upstream, is not for the caller.
+  if (response.status !== PROXY_REFUSES && (response.status !== 401 || binding.target.isCallers)) return response
   response.release()
   throw errorFrom(undefined, response.status, binding, response)
 }
@@ -173,7 +174,8 @@ function headersOf(attempt: Attempt, { dropsHeader, fixed, usual }: ReverseProxy
   return Object.entries(headers).flat()
 }
 
-function answered(response: UpstreamResponse, exchange: Exchange): Promise<void> | undefined {
+function answered(response: UpstreamResponse, attempt: Attempt): Promise<void> | undefined {
+  const { exchange } = attempt
   const named = new Set(
     response
       .headersThat(name => name === 'connection')
@@ -183,10 +185,11 @@ function answered(response: UpstreamResponse, exchange: Exchange): Promise<void>
   )
   const headers = response.headersThat(name => !STAYS.test(name) && !named.has(name))
   if (exchange.log.told) Object.assign(headers, exchange.log.told)
-  if (exchange.method !== 'HEAD' && !WITHOUT_BODY.has(response.status)) return passBytes(response, headers, exchange)
+  if (exchange.method !== 'HEAD' && !WITHOUT_BODY.has(response.status)) return passBytes(response, headers, attempt)
   const length = response.header('content-length')
   if (exchange.method === 'HEAD' && length !== undefined) headers['content-length'] = length
   response.release()
+  isComplete(attempt)
   exchange.send(response.status, headers, '')
   return undefined
 }

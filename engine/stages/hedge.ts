@@ -74,7 +74,7 @@ export async function hedge<Result extends { attempt: Attempt }>(
   const waiting = new Branch(exchange)
   const isEarly = await Promise.race([first.then(yes, yes), pause(after, waiting)])
   waiting.cancel()
-  if (isEarly || queue.isEmpty || exchange.isAborted || choice.model?.retry.budget?.take() === false) return first
+  if (isEarly || queue.isEmpty || exchange.isEnded || choice.model?.retry.budget?.take() === false) return first
   return Promise.any([first, run()]).catch(() => {
     throw failure
   })

@@ -80,9 +80,9 @@ export function settleWhenOver(lease: Lease, exchange: Exchange): void {
   exchange.onOver(() => lease.settle(usageOf(exchange)))
 }
 
-/** The target has failed without using tokens; if the client went away, the usage is unknown. */
+/** The target has failed without using tokens; if the exchange ended before, the usage is unknown. */
 export function giveBack(lease: Lease | undefined, exchange: Exchange): void {
-  lease?.settle(exchange.isAborted ? undefined : NONE)
+  lease?.settle(exchange.isEnded ? undefined : NONE)
 }
 
 const NONE: Usage = {}

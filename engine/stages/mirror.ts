@@ -36,7 +36,7 @@ class MirrorExchange implements Exchange {
   readonly startedAt = Date.now()
   readonly log: LogEntry
   readonly isAborted = false
-  private isOver = false
+  isEnded = false
   private readonly overs: (() => void)[] = []
 
   constructor(
@@ -73,8 +73,8 @@ class MirrorExchange implements Exchange {
   hold(): void {}
 
   over(): void {
-    if (this.isOver) return
-    this.isOver = true
+    if (this.isEnded) return
+    this.isEnded = true
     this.copies.active--
     for (const run of this.overs) run()
     this.snapshot.onMirrored?.(this, now() - this.began)
@@ -120,7 +120,7 @@ class MirrorExchange implements Exchange {
   }
 
   onOver(run: () => void): void {
-    if (this.isOver) run()
+    if (this.isEnded) run()
     else this.overs.push(run)
   }
 

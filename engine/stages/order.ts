@@ -30,8 +30,8 @@ export function byWeight(targets: readonly Target[]): readonly Target[] {
 
 export interface Order {
   targets: readonly Target[]
-  /** Receives the target that answered. */
-  stick?(target: Target): void
+  /** Receives the target that answered, or undefined if its answer broke off. */
+  stick?(target: Target | undefined): void
 }
 
 /** By all rules of the model. Throws `permission` if no target may serve the request. */
@@ -47,7 +47,7 @@ export function byRules(model: Model, route: Route, input: Input, key: Key | und
   if (sticky === undefined || text === undefined) return { targets }
   const { store } = sticky
   const name = store.get(text)
-  const stick = (target: Target): void => store.set(text, target.name)
+  const stick = (target: Target | undefined): void => (target === undefined ? store.forget(text) : store.set(text, target.name))
   const stays = targets.find(target => target.name === name && !target.health.isAside(time))
   return { stick, targets: stays ? [stays, ...targets.filter(target => target !== stays)] : targets }
 }

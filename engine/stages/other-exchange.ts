@@ -37,6 +37,10 @@ export abstract class OtherExchange implements Exchange {
     return this.own.isAborted
   }
 
+  get isEnded(): boolean {
+    return this.own.isEnded
+  }
+
   address(): string {
     return this.own.address()
   }

@@ -1,25 +1,27 @@
 // Passes bytes from an upstream to a client as they arrive; a slow client makes the upstream wait.
 
 import type { GatewayError } from '../core/errors.js'
-import type { Exchange } from '../core/exchange.js'
 import { failureOf } from '../core/log.js'
 import type { UpstreamResponse } from '../upstream/call.js'
+import type { Attempt } from './attempt.js'
+import { hasBrokenOff, isComplete } from './evidence.js'
 
 /** Headers that describe the bytes. */
 const OF_BYTES = ['content-type', 'content-range', 'accept-ranges', 'content-disposition', 'content-encoding', 'etag', 'last-modified']
 
 /** Passes bytes on with the headers that describe them; resolves when the answer has ended, for whatever reason. */
-export function relayBytes(response: UpstreamResponse, more: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
+export function relayBytes(response: UpstreamResponse, more: Readonly<Record<string, string>>, attempt: Attempt): Promise<void> {
   const headers: Record<string, string> = { ...more }
   for (const name of OF_BYTES) {
     const value = response.header(name)
     if (value !== undefined) headers[name] = value
   }
-  return passBytes(response, headers, exchange)
+  return passBytes(response, headers, attempt)
 }
 
 /** Passes bytes on with these headers, and their length if known; resolves when the answer has ended, for whatever reason. */
-export function passBytes(response: UpstreamResponse, headers: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
+export function passBytes(response: UpstreamResponse, headers: Readonly<Record<string, string>>, attempt: Attempt): Promise<void> {
+  const { exchange } = attempt
   const announced = response.header('content-length')
   const length = announced !== undefined && /^\d+$/.test(announced) ? Number(announced) : undefined
   return new Promise(resolve => {
@@ -52,9 +54,13 @@ export function passBytes(response: UpstreamResponse, headers: Readonly<Record<s
       end() {
         if (isOver) return
         sink.end()
+        isComplete(attempt)
         close()
       },
-      fail,
+      fail(error) {
+        if (!isOver) hasBrokenOff(attempt, error)
+        fail(error)
+      },
     })
   })
 }

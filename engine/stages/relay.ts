@@ -1,6 +1,7 @@
 // A socket between a client and an upstream: frames pass unread in both directions, in order, and a slow side makes the
 // other one wait. The upstream is connected before the client is answered, so that a refusal is an ordinary HTTP answer.
 
+import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Hold } from '../budgets/hold.js'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
@@ -17,6 +18,7 @@ import { errorFrom, LONGEST_REFUSAL } from '../upstream/refusal.js'
 import { holdsAny } from '../wire/json/markers.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
+import { isComplete } from './evidence.js'
 import { failover } from './failover.js'
 import type { SocketGuard } from './guard.js'
 import { type Input, modelName, usualModel, withoutBody } from './read.js'
@@ -37,7 +39,12 @@ const FRAME_COST = 512
 export function openRelay(request: ClientRequest, guard?: SocketGuard): Promise<Relay> {
   // Frames pass unread, so a socket is served in the provider's own dialect alone.
   const bindings = request.choice.bindings.filter(binding => !binding.mapping)
-  return failover(request, bindings, async attempt => new Relay(await open(attempt), attempt, guard))
+  return failover(request, bindings, async attempt => {
+    const socket = await open(attempt)
+    // A session may last for hours: the target has done its part when it opens one.
+    isComplete(attempt)
+    return new Relay(socket, attempt, guard)
+  })
 }
 
 /** The request of a socket is in its path and query. */
@@ -58,7 +65,10 @@ function open(attempt: Attempt): Promise<WebSocket> {
       subprotocol === undefined ? [] : [subprotocol],
       {
         headers,
-        handshakeTimeout: limits.connect,
+        finishRequest(request) {
+          request.once('socket', socket => onConnect(socket, connected))
+          request.end()
+        },
         maxPayload: (route.relay as RelayPlan).frame,
         perMessageDeflate: false,
       },
@@ -69,9 +79,13 @@ function open(attempt: Attempt): Promise<WebSocket> {
       reject(error)
       upstream.terminate()
     }
-    const tooLate = (cause?: Error): void => fail(new GatewayError('timeout', 'The upstream could not be reached in time.', { cause }))
-    let onLate: () => void = tooLate
-    const timer = setTimeout(() => onLate(), limits.headers)
+    let onLate = (): void => fail(new GatewayError('timeout', 'The upstream could not be reached in time.'))
+    let timer = setTimeout(() => onLate(), limits.connect)
+    function connected(): void {
+      clearTimeout(timer)
+      onLate = () => fail(new GatewayError('timeout', 'The upstream did not answer in time.'))
+      timer = setTimeout(() => onLate(), limits.headers)
+    }
     upstream.once('open', () => {
       clearTimeout(timer)
       // Frames that arrive at once wait until the client is connected.
@@ -105,11 +119,13 @@ function open(attempt: Attempt): Promise<WebSocket> {
       response.on('error', refuse)
     })
     // An attempt that was given up reports an error, too.
-    upstream.on('error', error => {
-      if (error.message.includes('timed out')) tooLate(error)
-      else fail(new GatewayError('upstream', 'The connection to the upstream failed.', { cause: error }))
-    })
+    upstream.on('error', error => fail(new GatewayError('upstream', 'The connection to the upstream failed.', { cause: error })))
   })
+}
+
+/** Calls back when a socket is connected, encryption included. */
+function onConnect(socket: Socket, connected: () => void): void {
+  socket.once('encrypted' in socket ? 'secureConnect' : 'connect', connected)
 }
 
 /** Whether a close frame may carry a code; the other codes only report how a connection broke. */

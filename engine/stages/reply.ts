@@ -5,6 +5,7 @@ import { askedUsage, chargeOf, mergeUsage, NANO, readUsage } from '../core/usage
 import { atEndOfTurn } from '../core/write-batch.js'
 import { rateLimitHeaders } from '../limits/headers.js'
 import type { Attempt } from './attempt.js'
+import { isComplete } from './evidence.js'
 import { keeperOf } from './kept.js'
 import type { Outcome } from './outcome.js'
 import { ownIdsOf } from './own-ids.js'
@@ -22,7 +23,7 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   exchange.log.isStream = outcome.kind === 'stream'
   noteAsked(outcome.attempt)
   if (outcome.kind === 'stream') return relayStream(outcome, headers, idSealer)
-  if (outcome.kind === 'bytes') return relayBytes(outcome.response, headers, exchange)
+  if (outcome.kind === 'bytes') return relayBytes(outcome.response, headers, outcome.attempt)
   if (outcome.kind === 'whole') {
     const usage = mergeUsage(exchange.log.usage, readUsage(binding.to.usage, outcome.body))
     if (usage) exchange.log.usage = usage
@@ -31,6 +32,7 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
   const text = idSealer ? understood(() => withSealedIds(outcome.text, idSealer)) : outcome.text
   if (input.turn) keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
+  isComplete(outcome.attempt)
   const status = outcome.kind === 'whole' && binding.mapping === undefined ? outcome.response.status : 200
   headers['content-type'] = 'application/json'
   atEndOfTurn(() => exchange.send(status, headers, text))

@@ -3,7 +3,7 @@
 
 import type { Dispatcher } from 'undici'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
-import { GatewayError } from '../core/errors.js'
+import { GatewayError, nobodyWaits } from '../core/errors.js'
 import type { Call, Exchange, Receiver } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
 import { mayHaveBeenIdle } from '../snapshot/connect.js'
@@ -123,7 +123,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     this.idHeader = request.idHeader ?? 'x-request-id'
     this.mayCross = isAtHand(request.body)
     exchange.log.call = this
-    exchange.onAbort(this.clientGone)
+    exchange.onAbort(this.giveUp)
     watch(this)
   }
 
@@ -154,12 +154,12 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     this.due = Math.min(now() + time, this.total)
   }
 
-  private readonly clientGone = (): void => this.finish(new GatewayError('upstream', 'The client went away.'))
+  private readonly giveUp = (): void => this.finish(nobodyWaits())
 
   private over(): void {
     this.isOver = true
     unwatch(this)
-    this.exchange.offAbort(this.clientGone)
+    this.exchange.offAbort(this.giveUp)
   }
 
   private finish(error: GatewayError | undefined): void {

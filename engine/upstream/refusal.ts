@@ -46,7 +46,7 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
   const { isCallers } = binding.target
   const known = said ?? aboutKey(status) ?? kindOfStatus(status)
   // A message about a key concerns the gateway's key, unless the caller sent its own.
-  const isOurs = !isCallers && (known === 'authentication' || known === 'permission')
+  const isOurs = (!isCallers || status === PROXY_REFUSES) && (known === 'authentication' || known === 'permission')
   const kind = isOurs ? 'upstream' : known
   const words = typeof read?.message === 'string' && read.message !== '' ? shown(read.message, binding) : undefined
   const message = isOurs
@@ -75,9 +75,12 @@ function shown(text: string, { target, to }: Binding): string {
   return redact(text, target, to.error.ids)
 }
 
+/** A proxy between the gateway and the upstream wants credentials: they are never the caller's. */
+export const PROXY_REFUSES = 407
+
 /** The kind of a status that is about the key of a request. */
 function aboutKey(status: number): Kind | undefined {
-  if (status === 401) return 'authentication'
+  if (status === 401 || status === PROXY_REFUSES) return 'authentication'
   return status === 403 ? 'permission' : undefined
 }
 

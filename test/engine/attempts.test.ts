@@ -39,6 +39,14 @@ describe.concurrent('the log', () => {
     expect(JSON.stringify(line)).not.toContain(SECRET)
   })
 
+  test('has a proxy before an upstream that wants credentials, which concerns no caller', async () => {
+    const { gateway } = await setUp([refusing(407), good])
+    expect((await ask(gateway)).status).toBe(200)
+    expect((await requestLines(gateway))[0]).toMatchObject({ failed: [{ target: 'up0/m', kind: 'upstream', status: 407 }] })
+    const alone = await setUp([refusing(407)])
+    expect((await ask(alone.gateway)).status).toBe(502)
+  })
+
   test('has the same for the last call if all failed', async () => {
     const { gateway } = await setUp([refusing(500), refusing(429)])
     await ask(gateway)

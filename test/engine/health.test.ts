@@ -5,7 +5,7 @@ import { Health, type HealthConfig } from '../../engine/balance/health.js'
 import { dialects } from './dialects.js'
 import { type Asked, ask, requestLines, settle } from './fake-upstreams.js'
 import { routed } from './routed.js'
-import { chunk, json, type Script, streamHead } from './upstream.js'
+import { chunk, json, type Script, stream, streamHead } from './upstream.js'
 
 const { chat } = dialects
 const good: Script = socket => json(socket, 200, chat.answer)
@@ -48,6 +48,59 @@ describe.concurrent('a target is ejected', () => {
     await statuses(gateway, 9)
     // The seventh is the fourth failure of seven.
     expect(counts()).toEqual({ a: 7, b: 6 })
+  })
+
+  const cut: Script = socket => {
+    socket.write(streamHead + chunk(chat.begin + chat.text('Hi')))
+    socket.destroySoon()
+  }
+  const unfinished: Script = socket => {
+    socket.write(streamHead + chunk(chat.begin + chat.text('Hi')) + chunk(''))
+  }
+  test.each([
+    ['that passed, by the connection', cut, dialects.chat],
+    ['that were translated, by the connection', cut, dialects.messages],
+    ['that passed, without their end', unfinished, dialects.chat],
+    ['that were translated, without their end', unfinished, dialects.messages],
+  ])('after streams were broken off %s', async (_name, script, dialect) => {
+    const { gateway, counts } = await routed({
+      a: { script },
+      b: { script: stream(chat.begin, chat.text('Hi'), chat.end), target: { priority: 2 } },
+    })
+    await statuses(gateway, 6, { dialect, stream: true })
+    expect(counts()).toEqual({ a: 3, b: 3 })
+  })
+
+  test('after bytes were broken off', async () => {
+    const head = 'HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\n'
+    const script: Script = socket => {
+      socket.write(`${head}content-length: 100\r\n\r\nabc`)
+      socket.destroySoon()
+    }
+    const { gateway, counts } = await routed({
+      a: { script },
+      b: { script: socket => void socket.write(`${head}content-length: 3\r\n\r\nabc`), target: { priority: 2 } },
+    })
+    for (let count = 0; count < 5; count++)
+      await fetch(`${gateway.url}/v1/audio/speech`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...chat.headers },
+        body: JSON.stringify({ model: 'm', input: 'x', voice: 'alloy' }),
+      }).then(response => response.arrayBuffer().catch(() => undefined))
+    expect(counts()).toEqual({ a: 3, b: 2 })
+  })
+
+  test('not because clients went away', async () => {
+    const script: Script = socket => void socket.write(streamHead + chunk(chat.begin + chat.text('Hi')))
+    const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } })
+    for (let count = 0; count < 4; count++) {
+      const leaving = new AbortController()
+      const response = await ask(gateway, { stream: true, signal: leaving.signal })
+      await response.body?.getReader().read()
+      leaving.abort()
+      await requestLines(gateway, count + 1)
+    }
+    expect(counts()).toEqual({ a: 4, b: 0 })
   })
 
   test('never, if both rules are off', async () => {
@@ -169,7 +222,7 @@ describe('the state of a target', () => {
     const time = performance.now()
     expect(health.share(time)).toBe(1)
     health.ejectedUntil = 1
-    health.succeed(health.begin())
+    health.answer(health.begin())
     expect(health.share(time)).toBe(0.1)
     expect(health.share(performance.now() + 30_000)).toBeCloseTo(0.5, 1)
     expect(health.share(performance.now() + 90_000)).toBe(1)

@@ -128,6 +128,8 @@ test('a relay passes the method, the rest of the path, the query, the body and t
   })
   for (const name of ['cookie', 'x-forwarded-for']) expect(one.headers[name]).toBeUndefined()
   expect(JSON.stringify(one.headers)).not.toContain(KEY)
+  const line = await until(() => gateway.log.find(({ path }) => String(path).startsWith('/vendor/v1/things')))
+  expect(line).toMatchObject({ bytes_in: body.length })
 })
 
 test("a relay sends the credential in the provider's header, and no key of a caller", async () => {

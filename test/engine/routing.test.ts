@@ -7,7 +7,7 @@ import { KEY } from '../harness.js'
 import { dialects } from './dialects.js'
 import { type Asked, ask, requestLines, settle } from './fake-upstreams.js'
 import { NO_TARGET, type Routed, routed } from './routed.js'
-import { json, type Script, stream } from './upstream.js'
+import { chunk, json, type Script, stream, streamHead } from './upstream.js'
 
 const { chat } = dialects
 const good: Script = socket => json(socket, 200, chat.answer)
@@ -175,6 +175,30 @@ describe.concurrent('sticky', () => {
     await status(gateway, named('m', { user: 'one' }))
     // It is asked first no more.
     expect(counts().a).toBe(3)
+  })
+
+  test('a conversation leaves a target that broke its stream off', async () => {
+    const ill = { a: true, b: false }
+    const script = (name: 'a' | 'b'): Script => {
+      const cut: Script = socket => {
+        socket.write(streamHead + chunk(chat.begin + chat.text('Hi')))
+        socket.destroySoon()
+      }
+      return (socket, request) => (ill[name] ? (name === 'a' ? failing : cut) : both)(socket, request)
+    }
+    const { gateway, counts } = await routed(
+      { a: { script: script('a') }, b: { script: script('b'), target: { priority: 2 } } },
+      { sticky },
+    )
+    const asked = { body: JSON.stringify({ ...chat.body(true), user: 'one' }) }
+    await status(gateway, asked)
+    ill.a = false
+    await status(gateway, asked)
+    expect(counts()).toEqual({ a: 1, b: 2 })
+    ill.b = true
+    await status(gateway, asked)
+    await status(gateway, asked)
+    expect(counts()).toEqual({ a: 2, b: 3 })
   })
 
   test('only the latest conversations are remembered', () => {

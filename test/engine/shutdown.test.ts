@@ -4,7 +4,7 @@ import { Client } from 'undici'
 import { expect, test } from 'vitest'
 import { KEY } from '../harness.js'
 import { setUp } from './fake-upstreams.js'
-import { answer, json } from './upstream.js'
+import { answer, json, type Script } from './upstream.js'
 
 const ask = {
   method: 'POST' as const,
@@ -44,6 +44,29 @@ test('the last exchange is finished in the grace period, and a kept connection g
   await closed
   await Promise.all([kept.destroy(), busy.destroy()])
 })
+
+test.each([
+  ['waits for its first target', {}],
+  ['waits for its only target, which may be tried again', { single: true }],
+])(
+  'an exchange that %s when the grace period is over calls nobody else, and its target has not failed',
+  async (_name, { single = false }: { single?: boolean }) => {
+    const silent: Script = () => undefined
+    const { gateway, upstreams } = await setUp(single ? [silent] : [silent, socket => json(socket, 200, answer)], {
+      grace: '50ms',
+      models: { m: { targets: (single ? [0] : [0, 1]).map(at => ({ upstream: `up${at}`, priority: at + 1 })), retry: { attempts: 3 } } },
+    })
+    const client = new Client(gateway.url)
+    const asked = client.request(ask)
+    await expect.poll(() => upstreams[0]?.requests.length).toBe(1)
+    await gateway.close()
+    expect((await asked).statusCode).toBe(503)
+    expect(upstreams.map(({ requests }) => requests.length)).toEqual(single ? [1] : [1, 0])
+    expect(gateway.log.filter(({ msg }) => msg === 'request')).toMatchObject([{ status: 503 }])
+    expect(gateway.log.filter(({ msg }) => msg === 'request')[0]).not.toHaveProperty('failed')
+    await client.destroy()
+  },
+)
 
 test('a draining gateway is not ready, but serves, with `connection: close`', async () => {
   const { gateway } = await setUp([socket => json(socket, 200, answer)], { grace: '60s', drain: '4s' })

@@ -1,10 +1,11 @@
 // Sockets: admitted and connected before the upgrade, then frames in both directions, with slow sides and every kind of end.
 
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
-import { sleep, still } from '../polling.js'
+import { sleep, still, until } from '../polling.js'
 import { files, pattern, startMaker } from './abilities.js'
 
 let maker: Awaited<ReturnType<typeof startMaker>>
@@ -133,6 +134,61 @@ describe('before the upgrade', () => {
     const { socket } = await connect('model=second')
     await side
     socket.close()
+  })
+})
+
+describe('a handshake that the upstream answers late', () => {
+  /** Takes connections, and hands on what it is asked to upgrade. */
+  async function late(limits: object): Promise<{ gateway: TestGateway; asked: (() => void)[]; close(): Promise<void> }> {
+    const asked: (() => void)[] = []
+    const sockets = new WebSocketServer({ noServer: true })
+    const server = createHttpServer().on('upgrade', (request, socket, head) => {
+      asked.push(() => sockets.handleUpgrade(request, socket, head, () => undefined))
+    })
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const up = { provider: 'maker', base, secret: 's', limits }
+    const own = await startGateway(
+      {
+        upstreams: { up, other: { ...up, base: maker.url } },
+        models: { m: { targets: [{ upstream: 'up' }, { upstream: 'other', priority: 2 }] } },
+        grace: '50ms',
+      },
+      files,
+    )
+    return {
+      gateway: own,
+      asked,
+      async close() {
+        await own.close()
+        for (const socket of sockets.clients) socket.terminate()
+        server.close()
+        server.closeAllConnections()
+      },
+    }
+  }
+
+  test('is waited for as long as for headers, and not only as long as for a connection', async () => {
+    const stage = await late({ connect: '500ms', headers: '60s' })
+    const socket = new WebSocket(`${stage.gateway.url.replace('http', 'ws')}/talk?model=m`, { headers: { authorization: `Bearer ${KEY}` } })
+    const opened = new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
+    await until(() => stage.asked.length === 1)
+    await sleep(700)
+    stage.asked[0]?.()
+    await opened
+    socket.terminate()
+    await stage.close()
+  })
+
+  test('that comes when the gateway has ended is not waited for, and no other target is called', async () => {
+    const stage = await late({})
+    const refused = refusal('model=m', { authorization: `Bearer ${KEY}` }, stage.gateway.url)
+    await until(() => stage.asked.length === 1)
+    const before = maker.sockets.clients.size
+    await stage.gateway.close()
+    expect((await refused).status).toBe(503)
+    expect(maker.sockets.clients.size).toBe(before)
+    await stage.close()
   })
 })
 

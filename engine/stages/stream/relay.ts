@@ -10,6 +10,8 @@ import type { Json, KeepRule, StreamFormat } from '../../plan.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
 import { framings } from '../../wire/framing.js'
 import { type Blocks, isSentinel, lineEndOf, parseEvents } from '../../wire/sse.js'
+import type { Attempt } from '../attempt.js'
+import { hasBrokenOff, isComplete } from '../evidence.js'
 import { keeperOf } from '../kept.js'
 import type { Outcome } from '../outcome.js'
 import type { IdSealer } from '../seal-ids.js'
@@ -42,6 +44,7 @@ class StreamRelay implements Output, Deadline {
   private readonly arrived = gathering<Buffer>(queueMicrotask, () => this.feedArrived())
   /** The output of a turn of the event loop, written at its end. Only written bytes show that a client is slow. */
   private readonly pending = gathering<Piece>(atEndOfTurn, () => this.writePending())
+  private readonly attempt: Attempt
   private readonly exchange: Exchange
   private readonly response: UpstreamResponse
   private readonly format: StreamFormat | undefined
@@ -60,6 +63,7 @@ class StreamRelay implements Output, Deadline {
   ) {
     const { binding, route, exchange } = start.attempt
     const { from, to, mapping } = binding
+    this.attempt = start.attempt
     this.exchange = exchange
     this.response = start.response
     this.format = to.stream
@@ -88,11 +92,10 @@ class StreamRelay implements Output, Deadline {
     const { exchange, response } = this
     this.sink.onDrain(() => response.resume())
     watch(this)
-    const failed = (error: GatewayError): void => {
+    exchange.onEnding(error => {
       this.feedArrived()
-      this.fail(error)
-    }
-    exchange.onEnding(failed)
+      this.failWith(error)
+    })
     exchange.onAbort(() => this.aborted())
     if (first) this.guard(() => this.feed(first))
     response.receive({
@@ -101,7 +104,10 @@ class StreamRelay implements Output, Deadline {
         this.feedArrived()
         this.guard(() => this.bodyEnd())
       },
-      fail: failed,
+      fail: error => {
+        this.feedArrived()
+        this.fail(error)
+      },
     })
     response.resume()
   }
@@ -161,10 +167,17 @@ class StreamRelay implements Output, Deadline {
     atEndOfTurn(() => {
       if (!this.exchange.isAborted) this.writer.end(rest)
     })
+    isComplete(this.attempt)
     this.close(true)
   }
 
+  /** The upstream's answer has failed. */
   fail(error: GatewayError): void {
+    if (!this.isOver && !this.exchange.isAborted) hasBrokenOff(this.attempt, error)
+    this.failWith(error)
+  }
+
+  private failWith(error: GatewayError): void {
     if (this.isOver) return
     const { exchange } = this
     if (exchange.isAborted) {
