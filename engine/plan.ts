@@ -259,6 +259,12 @@ export interface TextPaths {
   repeats: readonly (readonly string[])[]
 }
 
+/** What is known of an answer that reports no usage: its bytes, and the text of the last of them. */
+export interface AnswerSize {
+  length: number
+  end: string
+}
+
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
@@ -287,6 +293,10 @@ export interface Dialect {
   usage?(body: Json): RawUsage | undefined
   /** The usage that follows from a request, if its answer does not report it. */
   asked?(body: Body): RawUsage | undefined
+  /** The usage that follows from the length of an answer and from its end, if it reports none. */
+  estimated?(answer: AnswerSize): RawUsage | undefined
+  /** What its answers may report or let estimate, and what `asked` may count: names of the data language. Undefined: neither. */
+  meters?: { told: readonly string[]; asked: readonly string[] }
   /** The members with the end user and the conversation of a request. */
   labels?: { endUser?: readonly Member[]; session?: readonly Member[] }
   /** How to keep translated answers, and how requests continue them. */
@@ -592,7 +602,7 @@ export interface Endpoint {
   /** The dialect of the endpoint that is tried if the mapping to this one refuses a request. */
   fallback?: string
   /** The provider's own places of usage, in place of the dialect's: for whole answers and events. */
-  usage?: Watch<RawUsage | undefined> & { members?: readonly string[] }
+  usage?: Watch<RawUsage | undefined> & { members?: readonly string[]; told: readonly string[] }
   /** Patches a request of the dialect into the provider's; returns undefined if it needs no patch. Long texts may be cut. */
   request?(body: Body): Json
   /** Patches the provider's answer into the dialect's; returns undefined if it needs no patch. */

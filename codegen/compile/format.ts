@@ -29,7 +29,7 @@ const TOLD: ReadonlyMap<string, Global> = new Map(
 )
 
 /**
- * The module of a format, with those of `usage`, `answer`, `watch_…`, `error_body`, `error_event`, `error_read` and `clean`
+ * The module of a format, with those of `usage`, `asked`, `estimated`, `answer`, `watch_…`, `error_body`, `error_event`, `error_read` and `clean`
  * that it defines.
  */
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
@@ -45,6 +45,7 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
   }
   onInput('usage', ['usage'], data.usage)
   onInput('asked', ['asked'], data.asked)
+  onInput('estimated', ['estimated'], data.estimated)
   onInput('answer', ['answer', 'when'], data.answer?.when)
   const watch = data.stream?.watch
   for (const name of ['end', 'fail', 'finish', 'usage'] as const) {

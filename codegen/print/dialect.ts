@@ -14,6 +14,7 @@ import type {
 import { identifier } from '../compile/identifier.js'
 import type { Exports, Modules } from '../compile/modules.js'
 import { exactName, type Js, js, json } from '../jsonata/js.js'
+import { madeMembers } from '../jsonata/made-members.js'
 import { topMembers } from '../jsonata/top-members.js'
 import { KINDS } from '../read/kinds.js'
 import type { ErrorData, FormatData, Project } from '../read/project.js'
@@ -87,6 +88,8 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     },
     usage: given('usage'),
     asked: given('asked'),
+    estimated: given('estimated'),
+    meters: metersOf(data),
     labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
     keep: keepRule(name, project, modules),
     answer: data.answer && { markers: data.answer.marker, members: topMembers(data.answer.when) ?? [], isOne: own('answer') },
@@ -125,6 +128,13 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
       ids: idsOf(project),
     },
   }
+}
+
+/** The names in what an answer tells of its usage, and in what a request tells of it; undefined: neither tells any. */
+function metersOf({ usage, stream, estimated, asked }: FormatData): Dialect['meters'] {
+  const told = [usage, stream?.watch?.usage?.read, estimated].flatMap(text => (text === undefined ? [] : madeMembers(text)))
+  const meters = asked === undefined ? [] : madeMembers(asked)
+  return told.length + meters.length === 0 ? undefined : { told: [...new Set(told)], asked: meters }
 }
 
 /** The form of each kind of error, from the nearest dialect that defines it. */

@@ -7,6 +7,7 @@ import type { MappingData } from '../../schemas/config/types.js'
 import type { Exports, Modules } from '../compile/modules.js'
 import { endpointFunction } from '../compile/providers.js'
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
+import { madeMembers } from '../jsonata/made-members.js'
 import { topMembers } from '../jsonata/top-members.js'
 import { type EndpointData, type Entry, isInside, type Project, type ProviderData, sidesOf } from '../read/project.js'
 import { milliseconds } from '../read/units.js'
@@ -164,7 +165,9 @@ function endpointOf(
     dropInside: inside.length === 0 ? undefined : inside.map(at => ({ at, path: pathOf(at) })),
     // An event is parsed if it holds one of the members; if the expression may read any, every event is.
     usage:
-      usage === undefined ? undefined : { markers: members?.map(name => JSON.stringify(name)) ?? ['{'], read: given('usage'), members },
+      usage === undefined
+        ? undefined
+        : { markers: members?.map(name => JSON.stringify(name)) ?? ['{'], read: given('usage'), members, told: madeMembers(usage) },
     request: request === undefined ? undefined : given('request'),
     response: response === undefined ? undefined : given('response'),
     event: event === undefined ? undefined : given('event'),

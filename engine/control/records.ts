@@ -163,7 +163,10 @@ export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number)
   to[at++] = log.status
   to[at++] = endOf(exchange)
   to[at++] =
-    (log.isStream ? STREAM : 0) + (usage === log.usage ? 0 : ESTIMATED) + (log.isMirror ? MIRROR : 0) + (log.cancelled ? HEDGED : 0)
+    (log.isStream ? STREAM : 0) +
+    (usage === log.usage && !log.isEstimated ? 0 : ESTIMATED) +
+    (log.isMirror ? MIRROR : 0) +
+    (log.cancelled ? HEDGED : 0)
   to[at++] = orNaN(usage?.input)
   to[at++] = orNaN(usage?.output)
   to[at++] = orNaN(usage?.cached)

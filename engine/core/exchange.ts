@@ -168,6 +168,8 @@ export interface LogEntry {
   bytesIn: number
   bytesOut: number
   usage?: Usage
+  /** The answer reported no usage: that is an estimate. */
+  isEstimated?: true
   /** The prices of the target that answered; undefined if it has none. */
   price?: Cost | undefined
   /** Headers that report budgets. */

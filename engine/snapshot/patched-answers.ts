@@ -32,11 +32,12 @@ export function patchedAnswers(sender: Sender, endpoint: Endpoint, dialect: Dial
 /** A dialect that reads usage from the provider's own places; the dialect itself if there are none. */
 export function withUsageOf({ usage }: Endpoint, dialect: Dialect): Dialect {
   if (usage === undefined) return dialect
-  const { markers, read, members } = usage
-  const { usageMembers, ...rest } = dialect
+  const { markers, read, members, told } = usage
+  const { usageMembers, meters, ...rest } = dialect
   return {
     ...rest,
     usage: read,
+    meters: { told, asked: meters?.asked ?? [] },
     ...(members && members.length > 0 && { usageMembers: members }),
     ...(dialect.stream && { stream: { ...dialect.stream, usage: { markers, read } } }),
   }

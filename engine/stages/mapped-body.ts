@@ -1,7 +1,8 @@
 // The body of an upstream request that a mapping makes of the client's.
 
 import { setMember } from '../core/members.js'
-import type { Body, Context, Json } from '../plan.js'
+import { askedUsage } from '../core/usage.js'
+import type { Body, Context, Json, RawUsage } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
 import { names } from '../snapshot/parameters.js'
 import { releaseDigits } from '../wire/json/digits.js'
@@ -19,6 +20,8 @@ export interface MappedBody {
   dropped: readonly string[]
   /** Those of them that the schema does not name. */
   unnamed: readonly string[]
+  /** What is counted in the provider's request. */
+  asked?: RawUsage | undefined
 }
 
 const NONE: readonly string[] = Object.freeze([])
@@ -37,7 +40,8 @@ export function mappedBody(attempt: Attempt, ctx: Context, unnamed: readonly str
   if (body === undefined) return { text: undefined, carry, dropped, unnamed: others }
   const ask = input.stream ? binding.to.stream?.ask : undefined
   if (ask) setMember(body, ask.path, ask.value)
-  return { text: releaseDigits(JSON.stringify(adapted(body, binding))), carry, dropped, unnamed: others }
+  const asked = askedUsage(binding.to, { body })
+  return { text: releaseDigits(JSON.stringify(adapted(body, binding))), carry, dropped, unnamed: others, ...(asked && { asked }) }
 }
 
 /** Fits a mapping's body to its model. Returns the lost members, with the client's names if the mapping knows them. */

@@ -4,6 +4,7 @@ import type { GatewayError } from '../core/errors.js'
 import { failureOf } from '../core/log.js'
 import type { UpstreamResponse } from '../upstream/call.js'
 import type { Attempt } from './attempt.js'
+import { estimator } from './estimator.js'
 import { hasBrokenOff, isComplete } from './evidence.js'
 
 /** Headers that describe the bytes. */
@@ -22,6 +23,7 @@ export function relayBytes(response: UpstreamResponse, more: Readonly<Record<str
 /** Passes bytes on with these headers, and their length if known; resolves when the answer has ended, for whatever reason. */
 export function passBytes(response: UpstreamResponse, headers: Readonly<Record<string, string>>, attempt: Attempt): Promise<void> {
   const { exchange } = attempt
+  const estimate = estimator(attempt)
   const announced = response.header('content-length')
   const length = announced !== undefined && /^\d+$/.test(announced) ? Number(announced) : undefined
   return new Promise(resolve => {
@@ -49,7 +51,10 @@ export function passBytes(response: UpstreamResponse, headers: Readonly<Record<s
     response.startIdle()
     response.receive({
       data(chunk) {
-        if (!isOver && !sink.write(chunk)) response.pause()
+        if (isOver) return
+        // Before it is sent: with the last piece the exchange may be over.
+        estimate?.(chunk)
+        if (!sink.write(chunk)) response.pause()
       },
       end() {
         if (isOver) return

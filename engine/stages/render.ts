@@ -5,7 +5,7 @@ import { unknownId } from '../core/errors.js'
 import { memberAt, setMember } from '../core/members.js'
 import { holdsString } from '../core/string-search.js'
 import { isOmitted } from '../core/text.js'
-import type { Body, Context, Json, StreamFormat } from '../plan.js'
+import type { Body, Context, Json, RawUsage, StreamFormat } from '../plan.js'
 import type { UpstreamRequest } from '../upstream/call.js'
 import { passedOn } from '../upstream/request-header.js'
 import { releaseDigits } from '../wire/json/digits.js'
@@ -27,6 +27,8 @@ export interface Rendered {
   dropped: readonly string[]
   /** Those of them that the schema of the client's dialect does not name: names that the client made. */
   unnamed?: readonly string[]
+  /** What is counted in a request that a mapping made. */
+  asked?: RawUsage | undefined
 }
 
 const NONE: readonly string[] = Object.freeze([])

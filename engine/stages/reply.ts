@@ -4,7 +4,7 @@ import { now } from '../core/deadlines.js'
 import { askedUsage, chargeOf, mergeUsage, NANO, readUsage } from '../core/usage.js'
 import { atEndOfTurn } from '../core/write-batch.js'
 import { rateLimitHeaders } from '../limits/headers.js'
-import type { Attempt } from './attempt.js'
+import { estimator } from './estimator.js'
 import { isComplete } from './evidence.js'
 import { keeperOf } from './kept.js'
 import type { Outcome } from './outcome.js'
@@ -21,12 +21,13 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   const idSealer = ownIds ?? (route.sealedIds || choice.task ? idSealerOf(outcome.attempt) : undefined)
   const headers = headersOf(outcome)
   exchange.log.isStream = outcome.kind === 'stream'
-  noteAsked(outcome.attempt)
+  noteAsked(outcome)
   if (outcome.kind === 'stream') return relayStream(outcome, headers, idSealer)
   if (outcome.kind === 'bytes') return relayBytes(outcome.response, headers, outcome.attempt)
   if (outcome.kind === 'whole') {
     const usage = mergeUsage(exchange.log.usage, readUsage(binding.to.usage, outcome.body))
     if (usage) exchange.log.usage = usage
+    else estimator(outcome.attempt)?.(Buffer.from(outcome.text))
   }
   const charge = snapshot.exposes?.cost ? chargeOf(exchange) : undefined
   if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
@@ -39,10 +40,10 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   return undefined
 }
 
-/** Adds the usage that only the request tells: how many characters, or pictures. */
-function noteAsked({ binding, exchange, input }: Attempt): void {
+/** Adds the usage that only the request tells, the client's or what a mapping made of it: how many characters, or pictures. */
+function noteAsked({ attempt: { binding, exchange, input }, rendered }: Outcome): void {
   if (binding.target.cost === undefined) return
-  const usage = mergeUsage(exchange.log.usage, askedUsage(binding.from, input))
+  const usage = mergeUsage(mergeUsage(exchange.log.usage, askedUsage(binding.from, input)), rendered.asked)
   if (usage) exchange.log.usage = usage
 }
 

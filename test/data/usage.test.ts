@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadAll } from 'js-yaml'
 import { describe, expect, test } from 'vitest'
-import { METERS } from '../../engine/core/meters.js'
+import { FACTS, METERS } from '../../engine/core/meters.js'
 import { mergeUsage, readUsage } from '../../engine/core/usage.js'
 import type { Dialect, Usage } from '../../engine/plan.js'
 import { costOf } from '../../engine/snapshot/price.js'
@@ -216,6 +216,24 @@ describe.each(Object.keys(EVENTS))('%s', name => {
 test('every dialect that reports usage in both ways is covered', () => {
   const both = Object.values(plan.dialects).filter(({ usage, stream }) => usage && stream?.usage)
   expect(both.map(({ name }) => name).sort()).toEqual(Object.keys(EVENTS).sort())
+})
+
+test('what a dialect counts is known before any answer, and has a name', () => {
+  for (const { name, usage, stream, asked, estimated, meters } of Object.values(plan.dialects)) {
+    const counts = [usage ?? stream?.usage ?? estimated, asked]
+    expect([name, ...[meters?.told, meters?.asked].map(all => (all?.length ?? 0) > 0)]).toEqual([
+      name,
+      ...counts.map(one => one !== undefined),
+    ])
+    for (const meter of [...(meters?.told ?? []), ...(meters?.asked ?? [])])
+      expect([name, meter, meter in METERS || FACTS.has(meter)]).toEqual([name, meter, true])
+  }
+  for (const name of Object.keys(EVENTS)) {
+    const { meters } = plan.dialects[name] as Dialect
+    const members = new Set(meters?.told.map(meter => METERS[meter]?.member ?? meter))
+    for (const body of wholes(name))
+      for (const member of Object.keys(whole(plan.dialects[name] as Dialect, body) ?? {})) expect(members).toContain(member)
+  }
 })
 
 test('an answer without usage has no counts', () => {
