@@ -3,16 +3,18 @@
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import type { Budget } from '../engine/budgets/budgets.js'
+import { mayBePriced } from '../engine/budgets/priced.js'
+import type { RoutePlan } from '../engine/plan.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
-import type { Model, Snapshot } from '../engine/snapshot/model.js'
+import type { Model, Snapshot, Target } from '../engine/snapshot/model.js'
 import { mayUse } from '../engine/stages/choose.js'
-import { hasPrice } from '../engine/stages/fund.js'
 
 /** A warning for each model without a known price that has a budget, whoever's it is. */
 export function unpricedModels(document: YamlDocument, gateway: GatewayConfig, snapshot: Snapshot): Finding[] {
   const now = Date.now()
+  const routes = snapshot.plan.routes.filter(({ model, estimate }) => model !== undefined && estimate === undefined)
   return [...snapshot.models.values()].flatMap((model): Finding[] => {
-    if (model.targets.some(target => hasPrice(target, now))) return []
+    if (model.targets.some(target => routes.some(route => hasPrice(target, route, now)))) return []
     const whose = refusedFor(model, gateway, snapshot)
     if (whose === undefined) return []
     return [
@@ -25,6 +27,12 @@ export function unpricedModels(document: YamlDocument, gateway: GatewayConfig, s
       },
     ]
   })
+}
+
+/** Whether a request to a target on a route may be served where a budget counts. */
+function hasPrice({ bindings }: Target, route: RoutePlan, time: number): boolean {
+  const binding = bindings.get(route.dialect)
+  return binding !== undefined && mayBePriced(binding, route, time)
 }
 
 /** Whose budget refuses requests to a model whose cost is not known; undefined: nobody's. */

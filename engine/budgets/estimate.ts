@@ -32,11 +32,13 @@ export class Estimate implements Held {
 
   /**
    * @param input tokens of the request
-   * @param isStream whether the answer streams: a whole answer without a usage stays unknown
+   * @param isStream whether the answer streams: a whole text without a usage stays unknown
+   * @param isText whether the answer is text; else the tokens of the request are all
    */
   constructor(
     private readonly input: number,
     private readonly isStream: boolean,
+    private readonly isText: boolean,
   ) {}
 
   note(block: Buffer): void {
@@ -45,7 +47,7 @@ export class Estimate implements Held {
   }
 
   usage(log: LogEntry): Usage | undefined {
-    const isUnknown = !this.isStream && log.status < 400
-    return isUnknown || !isUnreported(log, true) ? log.usage : estimated(log, this.input, this.counter?.total() ?? 0)
+    const isUnknown = this.isText && !this.isStream && log.status < 400
+    return isUnknown || !isUnreported(log, this.isText) ? log.usage : estimated(log, this.input, this.counter?.total() ?? 0)
   }
 }

@@ -103,9 +103,10 @@ export class Hold implements Held {
     const { input, isText, partial, step } = this.terms
     const { usage, status } = log
     if (partial === 'none' || !isUnreported(log, isText)) return usage
+    const seen = Math.max(this.seen, this.counter?.total() ?? 0)
     // A whole answer is not watched: it may have used everything that was reserved.
     const isWhole = step === undefined && status >= 200 && status < 400
-    return estimated(log, input, partial === 'seen' && !isWhole ? Math.max(this.seen, this.counter?.total() ?? 0) : this.output)
+    return estimated(log, input, partial === 'seen' && !isWhole ? seen : Math.max(this.output, seen))
   }
 
   /** Reserves what the exchange needs to begin; a promise if it has to ask for more. */

@@ -300,8 +300,11 @@ function tariffOf(listed: Rates, times: number): Tariff {
   })
   const apart = all.filter(([name]) => !isOfTokens(name))
   const hasTokens = all.some(([name]) => isOfTokens(name) && rates[name] !== undefined)
-  const { request = 0, input = Number.NaN, cache_write: written = input, cache_write_1h: kept = written } = rates
-  const { output = Number.NaN, reasoning = output } = rates
+  /** The rate of a meter; if it has none, the highest of those that it includes, since all of its units may be in that one. */
+  const highest = (name: string): number =>
+    rates[name] ?? (Math.max(...all.flatMap(([other]) => (outer(other) === name ? [rates[other] ?? 0] : []))) || Number.NaN)
+  const { request = 0, input = highest('input'), cache_write: written = input, cache_write_1h: kept = written } = rates
+  const { output = highest('output'), reasoning = output } = rates
   return {
     tokens: hasTokens
       ? all.filter(([name, { parent }]) => parent === undefined && isOfTokens(name)).map(([name]) => partOf(name))

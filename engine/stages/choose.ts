@@ -82,7 +82,7 @@ function chosen(route: Route, input: Input, key: Key | undefined, exchange: Exch
 }
 
 /** Whether an answer about a task tells a usage: then it is about a new one. The usage of the task was counted when it was made. */
-function makesMore(route: Route, snapshot: Snapshot): boolean {
+export function makesMore(route: Route, snapshot: Snapshot): boolean {
   return snapshot.plan.dialects[route.dialect]?.usage !== undefined
 }
 

@@ -4,12 +4,13 @@
 import type { Budget } from '../budgets/budgets.js'
 import { Estimate } from '../budgets/estimate.js'
 import { Hold, type Shortage, type Terms } from '../budgets/hold.js'
+import { isFree, isPriced, tellsInputOnly, tellsOutput } from '../budgets/priced.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { askedUsage, chargeOf, mergeUsage } from '../core/usage.js'
 import type { Dialect, Usage } from '../plan.js'
-import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
-import { type Choice, chooseModel } from './choose.js'
+import type { Binding, Key, Model, Route, Snapshot } from '../snapshot/model.js'
+import { type Choice, chooseModel, makesMore } from './choose.js'
 import { requestedOutput } from './limit.js'
 import type { Input } from './read.js'
 
@@ -39,8 +40,8 @@ export function fund(
 ): Funded | Promise<Funded> {
   const { model } = choice
   const rules = snapshot.budgets
-  // Counting tokens costs nothing.
-  if (model === undefined || route.estimate) return { choice }
+  // Counting tokens costs nothing, nor does the state of a task.
+  if (model === undefined || route.estimate || (choice.task && !makesMore(route, snapshot))) return { choice }
   const budgets = budgetsOf(key, model, exchange, snapshot)
   const isUpstreams = rules.hasUpstreams && choice.bindings.some(({ target }) => target.budgets.length > 0)
   if (budgets.length === 0 && !isUpstreams) {
@@ -155,22 +156,12 @@ function tagsOf(key: Key | undefined, more: readonly string[] | undefined): Read
 }
 
 /** Leaves out targets without a known price while a budget counts: a missing price is not 0. */
-function pricedOnes({ route, choice, exchange, snapshot, units }: Asked, budgets: readonly Budget[]): Choice {
+function pricedOnes({ route, choice, exchange, units }: Asked, budgets: readonly Budget[]): Choice {
   if (budgets.every(({ config }) => config.whenSpent === 'warn') && !choice.bindings.some(({ target }) => target.budgets.length > 0))
     return choice
-  const dialect = snapshot.plan.dialects[route.dialect] as Dialect
-  const usage = dialect.stream === undefined ? INPUT : INPUT_AND_OUTPUT
-  const tells = dialect.usage !== undefined || dialect.stream?.usage !== undefined
-  const isPriced = ({ target }: Binding): boolean => {
-    const { cost } = target
-    const has = (one: Usage): boolean => cost?.(one, exchange.startedAt) !== undefined
-    if (units && has(units)) return true
-    if (!tells) return has(usage) && isFree(target, exchange)
-    // What has no output of tokens may be counted in something else.
-    return has(usage) || (route.asks === undefined && UNITS.some(has))
-  }
-  if (choice.bindings.every(isPriced)) return choice
-  const bindings = choice.bindings.filter(isPriced)
+  const hasPrice = (binding: Binding): boolean => isPriced(binding, route, exchange.startedAt, units)
+  if (choice.bindings.every(hasPrice)) return choice
+  const bindings = choice.bindings.filter(hasPrice)
   if (bindings.length === 0)
     throw new GatewayError(
       'permission',
@@ -183,11 +174,6 @@ function pricedOnes({ route, choice, exchange, snapshot, units }: Asked, budgets
   return { ...choice, bindings }
 }
 
-/** Whether the cost of some request to a target can be known. */
-export function hasPrice({ cost }: Target, time: number): boolean {
-  return [INPUT, INPUT_AND_OUTPUT, ...UNITS].some(one => cost?.(one, time) !== undefined)
-}
-
 /** Throws `permission` if a budget counts: what comes later is not counted. */
 function checkLater({ bindings }: Choice, budgets: readonly Budget[]): void {
   const counting = [...budgets, ...bindings.flatMap(({ target }) => target.budgets)]
@@ -195,27 +181,21 @@ function checkLater({ bindings }: Choice, budgets: readonly Budget[]): void {
     throw new GatewayError('permission', 'The answer to this request comes later, so its cost is unknown, but a budget limits it.')
 }
 
-/** A price that multiplies no quantity is free, whatever the usage. */
-function isFree({ cost }: Binding['target'], { startedAt }: Exchange): boolean {
-  return cost?.(WHATEVER, startedAt) === 0
-}
-
-/** Some models are priced by one of these alone. */
-const UNITS: readonly Usage[] = [{ image: 1 }, { second: 1 }, { character: 1 }, { search: 1 }, { page: 1 }]
-const INPUT: Usage = { input: 1 }
-const INPUT_AND_OUTPUT: Usage = { input: 1, output: 1 }
-const WHATEVER: Usage = { input: 1_000_000, output: 1_000_000, cached: 1, cacheWrite: 1, reasoning: 1 }
-
-/** What the ledger estimates of an exchange without a budget; undefined if its dialect does not answer with tokens. */
+/** What the ledger estimates of an exchange without a budget; undefined if its tokens follow neither from a text nor from its request. */
 function estimateOf(route: Route, input: Input, { bindings }: Choice, snapshot: Snapshot): Estimate | undefined {
-  const { bytesPerToken, partial } = snapshot.budgets
-  if (partial === 'none' || !route.countsTokens || route.asks === undefined || route.relay !== undefined) return undefined
-  return new Estimate(tokensOf(input, contextOf(bindings), bytesPerToken), input.stream)
+  if (snapshot.budgets.partial === 'none' || route.relay !== undefined) return undefined
+  const isText = route.asks !== undefined && route.countsTokens
+  if (!isText && !bindings.some(tellsInputOnly)) return undefined
+  return new Estimate(tokensOf(route, input, bindings, snapshot), input.stream, isText)
 }
 
-/** The tokens of a request, from its length. */
-function tokensOf({ bytes }: Input, context: number, bytesPerToken: number): number {
-  return Math.min(context, Math.ceil(bytes.length / bytesPerToken))
+/**
+ * The tokens of a request, from its length. A conversation is not longer than the context of its model; of texts that get a
+ * vector or a score each, the context bounds only one.
+ */
+function tokensOf({ asks }: Route, { bytes }: Input, bindings: readonly Binding[], { budgets }: Snapshot): number {
+  const tokens = Math.ceil(bytes.length / budgets.bytesPerToken)
+  return asks === undefined ? tokens : Math.min(contextOf(bindings), tokens)
 }
 
 /** The largest context among targets; infinite if one of them is unknown. */
@@ -226,17 +206,17 @@ function contextOf(bindings: readonly Binding[]): number {
 }
 
 function holdOf({ route, input, choice: { bindings }, exchange, snapshot, units }: Asked, budgets: readonly Budget[]): Hold {
-  const dialect = snapshot.plan.dialects[route.dialect] as Dialect
-  const { step, whole, bytesPerToken, partial } = snapshot.budgets
+  const { step, whole, partial } = snapshot.budgets
   const isStream = input.stream || route.relay !== undefined
   let [maxOutput, isHidden] = [0, false]
   for (const { target } of bindings) {
     maxOutput = Math.max(maxOutput, target.maxOutput)
     if (target.traits.hidden_reasoning === true) isHidden = true
   }
-  const most = dialect.stream === undefined ? 0 : requestedOutput(route, input, maxOutput)
+  // What a form costs, only its answer tells.
+  const most = input.form || !bindings.some(tellsOutput) ? 0 : requestedOutput(route, input, maxOutput)
   const terms: Terms = {
-    input: tokensOf(input, contextOf(bindings), bytesPerToken),
+    input: tokensOf(route, input, bindings, snapshot),
     most,
     // Hidden reasoning does not stream, so it cannot be paid in steps.
     first: isStream && !isHidden ? 0 : Math.min(most, requestedOutput(route, input, whole)),
@@ -255,7 +235,7 @@ function holdOf({ route, input, choice: { bindings }, exchange, snapshot, units 
 function priceOf(bindings: readonly Binding[], exchange: Exchange, units?: Usage): Terms['price'] {
   const { startedAt, log } = exchange
   const times = log.times ?? 1
-  const least = bindings.every(({ target }) => isFree(target, exchange)) ? 0 : 1
+  const least = bindings.every(({ target }) => isFree(target.cost, startedAt)) ? 0 : 1
   return (input, output) => {
     let most = 0
     for (const { target } of bindings) {

@@ -1,5 +1,10 @@
 // Budgets, from the command line and gateway.yaml to the request that is refused, and back to the ledger.
 
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answer, json, startUpstream, type Upstream } from '../engine/upstream.js'
 import { ask, createStage, exported, FILE_KEY, type Instance, openRows, type Stage, until, untilAnswered } from './stage.js'
@@ -452,6 +457,212 @@ describe('what only one of several targets did', () => {
     // What comes after the failure is not sent.
     expect(upstream.requests.length - before).toBeLessThan(30)
     expect(await rowOf('parts-fail')).toMatchObject({ input: null, output: null, charge: null })
+  })
+})
+
+const OWN = `
+title: Test
+source: this test
+read: 2026-11-22
+providers: [openai, kling, jimeng, gemini]
+models:
+  painted: { prices: [{ from: 2026-01-01, input: 5, image_output: 30 }] }
+  filmed: { prices: [{ from: 2026-01-01, second: 0.1 }] }
+  heard: { prices: [{ from: 2026-01-01, second: 0.1 }] }
+  written: { prices: [{ from: 2026-01-01, input: 6, output: 10 }] }
+  embedded: { context: 2048, prices: [{ from: 2026-01-01, input: 1 }] }
+  worded: { prices: [{ from: 2026-01-01, input: 1, output: 1 }] }
+  paged: { prices: [{ from: 2026-01-01, page: 0.1 }] }
+`
+
+/** What the upstream answers, by the end of the path. */
+const FOUND: [end: RegExp, body: object][] = [
+  [
+    /images\/generations$/,
+    {
+      created: 1,
+      data: [{ b64_json: 'AAAA' }],
+      usage: { input_tokens: 10, output_tokens: 1_000, total_tokens: 1_010, input_tokens_details: { text_tokens: 10, image_tokens: 0 } },
+    },
+  ],
+  [
+    /(text|image)2video$/,
+    { code: 0, message: 'SUCCEED', request_id: 'r', data: { task_id: '8', task_status: 'submitted', created_at: 1 } },
+  ],
+  [/Action=CVSync2AsyncSubmitTask/, { code: 10_000, message: 'Success', request_id: 'r', status: 10_000, data: { task_id: '7' } }],
+  [/Action=CVSync2AsyncGetResult/, { code: 10_000, message: 'Success', request_id: 'r', status: 10_000, data: { status: 'generating' } }],
+  [/videos$/, { id: 'video_1', object: 'video', model: 'm', status: 'queued', progress: 0, created_at: 1, seconds: '4', size: '720x1280' }],
+  [/batchEmbedContents$/, { embeddings: Array.from({ length: 50 }, () => ({ values: [0.5] })) }],
+  [/embeddings$/, { object: 'list', model: 'm', data: [{ object: 'embedding', index: 0, embedding: [0.5] }], usage: { prompt_tokens: 7 } }],
+]
+const TEXT = 'The quick brown fox jumps over the lazy dog, and again.\n\n'
+const SUBTITLES: Record<string, { type: string; body: string }> = {
+  text: { type: 'text/plain; charset=utf-8', body: TEXT.slice(0, 45) },
+  srt: { type: 'text/plain', body: `1\n00:00:00,000 --> 00:01:01,500\n${TEXT}2\n00:01:01,500 --> 00:02:10,000\n${TEXT}` },
+  vtt: { type: 'text/vtt', body: `WEBVTT\n\n00:00.000 --> 00:59.000\n${TEXT}01:00.000 --> 02:10.000\n${TEXT}` },
+}
+
+describe('what is not text', () => {
+  let server: Server
+  let gateway: Instance
+  let folder: string
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      let body = ''
+      request.setEncoding('latin1').on('data', part => (body += part))
+      request.on('end', () => {
+        const form = Object.keys(SUBTITLES).find(name => body.includes(`\r\n\r\n${name}\r\n`))
+        const found = FOUND.find(([end]) => end.test(request.url ?? ''))?.[1]
+        const { type, body: text } = (form && SUBTITLES[form]) || {
+          type: 'application/json',
+          body: JSON.stringify(found ?? { text: TEXT }),
+        }
+        response.setHeader('content-type', type).end(text)
+      })
+    })
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    folder = mkdtempSync(join(tmpdir(), 'sluice-media-'))
+    mkdirSync(join(folder, 'models'))
+    writeFileSync(join(folder, 'models/own.yaml'), OWN)
+    const at = (upstream: string, model: string) => ({ targets: [{ upstream, model }] })
+    gateway = await stage.start(
+      {
+        keys: [
+          { name: 'limited', value: 'key-with-a-budget', budget: '1000/day' },
+          { name: 'small', value: 'key-with-little', budget: '0.001/day' },
+          { name: 'free', value: FILE_KEY },
+        ],
+        upstreams: {
+          openai: { provider: 'openai', base, secret: 'none' },
+          kling: { provider: 'kling', base, secret: 'a:b' },
+          jimeng: { provider: 'jimeng', base, secret: 'none' },
+          gemini: { provider: 'gemini', base, secret: 'none' },
+        },
+        models: {
+          painted: at('openai', 'painted'),
+          filmed: at('openai', 'filmed'),
+          heard: at('openai', 'heard'),
+          written: at('openai', 'written'),
+          embedded: at('openai', 'embedded'),
+          paged: at('openai', 'paged'),
+          'at-kling': at('kling', 'filmed'),
+          'at-jimeng': at('jimeng', 'filmed'),
+          'worded-at-kling': at('kling', 'worded'),
+          'at-gemini': at('gemini', 'embedded'),
+        },
+      },
+      folder,
+    )
+  })
+  afterAll(async () => {
+    await gateway?.stop()
+    server?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const make = async (key: string, path: string, body: object): Promise<Response> => {
+    const isForm = body instanceof FormData
+    const response = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, ...(!isForm && { 'content-type': 'application/json' }) },
+      body: isForm ? body : JSON.stringify(body),
+    })
+    await response.clone().text()
+    return response
+  }
+  const recording = (model: string, form: string): FormData => {
+    const data = new FormData()
+    data.set('model', model)
+    data.set('response_format', form)
+    data.set('file', new Blob(['RIFF']), 'a.wav')
+    return data
+  }
+  const prompt = 'Waves'
+  const texts = Array.from({ length: 50 }, () => 'x'.repeat(9_000))
+
+  test.each<[name: string, path: string, body: () => object, charge: unknown, isEstimated?: boolean]>([
+    ['a picture that is counted in tokens', '/v1/images/generations', () => ({ model: 'painted', prompt }), 30_050_000],
+    ['a video', '/v1/videos', () => ({ model: 'filmed', prompt }), 400_000_000],
+    ['a video, from the JSON endpoint', '/v1/video/generations', () => ({ model: 'filmed', prompt, duration: 4 }), 400_000_000],
+    ['a video at Kling', '/v1/videos', () => ({ model: 'at-kling', prompt, seconds: '10' }), 1_000_000_000],
+    ['a video of usual length at Kling', '/v1/videos', () => ({ model: 'at-kling', prompt }), 500_000_000],
+    [
+      'a video at Kling, from the JSON endpoint',
+      '/v1/video/generations',
+      () => ({ model: 'at-kling', prompt, duration: 10 }),
+      1_000_000_000,
+    ],
+    [
+      'a video at Kling that begins with a picture',
+      '/v1/videos',
+      () => ({ model: 'at-kling', prompt, seconds: '10', input_reference: { image_url: 'data:image/png;base64,AAAA' } }),
+      1_000_000_000,
+    ],
+    ["a video on Kling's path", '/kling/v1/videos/text2video', () => ({ model_name: 'at-kling', prompt, duration: '10' }), 1_000_000_000],
+    ['a video at Jimeng', '/v1/videos', () => ({ model: 'at-jimeng', prompt, seconds: '10' }), 1_000_000_000],
+    [
+      "a video on Jimeng's path",
+      '/jimeng?Action=CVSync2AsyncSubmitTask&Version=2022-08-31',
+      () => ({ req_key: 'at-jimeng', prompt, frames: 241 }),
+      1_000_000_000,
+    ],
+    ['a vector for a client that gets no usage', '/api/embeddings', () => ({ model: 'embedded', prompt }), 7_000],
+    [
+      'vectors that their provider does not count',
+      '/v1/embeddings',
+      () => ({ model: 'at-gemini', input: texts }),
+      expect.closeTo(150_000_000, -7),
+      true,
+    ],
+    ['a text of 45 bytes: three seconds', '/v1/audio/transcriptions', () => recording('heard', 'text'), 300_000_000, true],
+    ['a text in JSON, of 70 bytes: five seconds', '/v1/audio/transcriptions', () => recording('heard', 'json'), 500_000_000, true],
+    ['subtitles of 2:10', '/v1/audio/transcriptions', () => recording('heard', 'srt'), 13_000_000_000, true],
+    ['web subtitles of 2:10', '/v1/audio/transcriptions', () => recording('heard', 'vtt'), 13_000_000_000, true],
+    ['a translation as subtitles', '/v1/audio/translations', () => recording('heard', 'srt'), 13_000_000_000, true],
+    ['a text that is counted in tokens', '/v1/audio/transcriptions', () => recording('written', 'text'), 30 * 6_000 + 12 * 10_000, true],
+    [
+      'subtitles that are counted in tokens',
+      '/v1/audio/transcriptions',
+      () => recording('written', 'srt'),
+      expect.closeTo(8_000_000, -6),
+      true,
+    ],
+  ])('%s costs the same with a budget and without', async (_name, path, body, charge, isEstimated = false) => {
+    for (const key of ['key-with-a-budget', FILE_KEY]) {
+      const response = await make(key, path, body())
+      expect([response.status, response.status === 200 || (await response.text())]).toEqual([200, true])
+      const id = response.headers.get('x-request-id')
+      const row = await until(
+        async () => (await exported<Row & { estimated: boolean }>(gateway)).find(one => one.id === id),
+        one => one !== undefined,
+      )
+      expect([row?.charge, row?.estimated]).toEqual([charge, isEstimated])
+    }
+  })
+
+  test('what only an answer tells is not reserved, and the tokens of a picture are', async () => {
+    expect((await make('key-with-little', '/v1/audio/transcriptions', recording('written', 'text'))).status).toBe(200)
+    const picture = await make('key-with-little', '/v1/images/generations', { model: 'painted', prompt })
+    expect([picture.status, (await bodyOf(picture)).error.message]).toEqual([429, expect.stringContaining('this request may cost 0.12')])
+  })
+
+  test.each([
+    ['a video is not counted in tokens', '/v1/videos', { model: 'worded-at-kling', prompt }],
+    ['nothing counts pages', '/v1/images/generations', { model: 'paged', prompt }],
+    ['a picture has a price, a text has none', '/v1/chat/completions', { model: 'painted', messages: [{ role: 'user', content: prompt }] }],
+  ])('%s: a budget refuses it', async (_name, path, body) => {
+    const response = await make('key-with-a-budget', path, body)
+    expect([response.status, (await bodyOf(response)).error.code]).toEqual([403, 'model_not_priced'])
+  })
+
+  test('the state of a task costs nothing, although its request names the model', async () => {
+    const made = await make('key-with-a-budget', '/jimeng?Action=CVSync2AsyncSubmitTask', { req_key: 'at-jimeng', prompt })
+    const { data } = (await made.json()) as { data: { task_id: string } }
+    const state = await make('key-with-a-budget', '/jimeng?Action=CVSync2AsyncGetResult', { req_key: 'at-jimeng', task_id: data.task_id })
+    expect([state.status, await state.json()]).toEqual([
+      200,
+      expect.objectContaining({ data: expect.objectContaining({ status: 'generating' }) }),
+    ])
   })
 })
 

@@ -68,6 +68,16 @@ test('of the same budget as often as it was entered', async () => {
   close()
 })
 
+test('a form whose answer streams is charged for what was seen, since nothing was reserved for it', async () => {
+  const { of, close } = setUp(async asked => granted(asked))
+  const log: LogEntry = { status: 200, bytesIn: 0, bytesOut: 0, attempts: 1, isPartial: true }
+  const hold = new Hold([of('key:k')], { ...terms, most: 0, first: 0, isText: false }, 0, () => undefined)
+  await hold.begin()
+  hold.note(Buffer.from(['Hello', ' there'].map(delta => `data: {"type":"transcript.text.delta","delta":"${delta}"}\n\n`).join('')))
+  expect(hold.usage(log)?.output).toBeGreaterThanOrEqual(2)
+  close()
+})
+
 test.for<[string, LogEntry['usage'], LogEntry['usage']]>([
   ['all of it', { input: 3, output: 4 }, { input: 3, output: 4 }],
   ['nothing', undefined, { input: 10, output: 100 }],
