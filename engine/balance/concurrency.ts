@@ -27,9 +27,9 @@ export class Concurrency {
     public config: ConcurrencyConfig | undefined,
   ) {}
 
-  /** Takes a slot if one is free and no request waits for it. */
+  /** Takes a slot if one is free. A slot for which a request waits is never free: whoever leaves it hands it on at once. */
   enter(): boolean {
-    if (this.config !== undefined && (this.active >= this.config.maxRequests || this.pending.size > 0)) return false
+    if (this.config !== undefined && this.active >= this.config.maxRequests) return false
     this.active++
     return true
   }

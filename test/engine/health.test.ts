@@ -1,7 +1,9 @@
 // Ejection, trials and return; slots at an upstream, and requests that wait for one. Real sockets, no fixed waits.
 
 import { describe, expect, test } from 'vitest'
+import { Concurrency } from '../../engine/balance/concurrency.js'
 import { Health, type HealthConfig } from '../../engine/balance/health.js'
+import type { Exchange } from '../../engine/core/exchange.js'
 import { dialects } from './dialects.js'
 import { type Asked, ask, requestLines, settle } from './fake-upstreams.js'
 import { routed } from './routed.js'
@@ -252,6 +254,30 @@ describe.concurrent('slots at an upstream', () => {
       release()
     }
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200])
+  })
+
+  test('go to those that wait, in the order in which they came, before any newcomer', async () => {
+    const config = { maxRequests: 1, maxPending: 9, pendingTimeout: 600_000 }
+    const slots = new Concurrency('a', config)
+    const exchange = { onAbort: () => undefined, offAbort: () => undefined } as unknown as Exchange
+    const served: number[] = []
+    expect(slots.enter()).toBe(true)
+    const waiting = [1, 2, 3].map(async name => {
+      await slots.wait(exchange)
+      served.push(name)
+    })
+    slots.leave()
+    expect(slots.enter()).toBe(false)
+    await waiting[0]
+    expect(served).toEqual([1])
+    slots.configure({ ...config, maxRequests: 2 })
+    expect(slots.enter()).toBe(false)
+    await waiting[1]
+    expect(served).toEqual([1, 2])
+    slots.leave()
+    await waiting[2]
+    slots.leave()
+    expect([slots.enter(), slots.enter()]).toEqual([true, false])
   })
 
   test('refuse a request as overload, in the form of the caller, if too many wait', async () => {
