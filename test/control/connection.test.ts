@@ -9,9 +9,13 @@ import { pathToFileURL } from 'node:url'
 import { serialize } from 'node:v8'
 import { afterAll, afterEach, expect, test } from 'vitest'
 import type * as RecordModule from '../../control/ledger/record.js'
+import type * as WorkersModule from '../../control/workers.js'
+import type { MoneyGranted } from '../../engine/budgets/account.js'
 import type * as ClientModule from '../../engine/control/client.js'
 import type * as FramesModule from '../../engine/control/frames.js'
-import type { FromWorker } from '../../engine/control/messages.js'
+import type { FromControl, FromWorker } from '../../engine/control/messages.js'
+import type * as OutboxModule from '../../engine/control/outbox.js'
+import type * as RecordsModule from '../../engine/control/records.js'
 import type { Exchange } from '../../engine/core/exchange.js'
 import type { KeyConfig } from '../../engine/snapshot/config.js'
 import { run } from '../command.js'
@@ -21,6 +25,9 @@ import { createStage, type Stage } from './stage.js'
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { ControlClient } = (await import(built('engine/control/client.js'))) as typeof ClientModule
 const { onFrames, sendFrame } = (await import(built('engine/control/frames.js'))) as typeof FramesModule
+const { Outbox } = (await import(built('engine/control/outbox.js'))) as typeof OutboxModule
+const { FORM } = (await import(built('engine/control/records.js'))) as typeof RecordsModule
+const { Workers } = (await import(built('control/workers.js'))) as typeof WorkersModule
 const { readBatch } = (await import(built('control/ledger/record.js'))) as typeof RecordModule
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-connection-'))
@@ -145,6 +152,52 @@ test('what a worker has to say on a new connection does not grow with the caller
   client.record(exchangeOf('jwt:user-0'), 1)
   await until(() => keysIn(listener).length > keys.length)
   expect(keysIn(listener)).toEqual([...keys, 'jwt:user-0'])
+})
+
+test('while nothing is acknowledged, a worker keeps 65,536 records, and tells how many came after them', () => {
+  const sent: FromWorker[] = []
+  const outbox = new Outbox(message => sent.push(message))
+  const exchange = exchangeOf('one')
+  for (let index = 0; index < 65_536 + 7; index++) outbox.add(exchange, 1)
+  expect(outbox.size).toBe(65_536)
+  outbox.tellLost()
+  expect(sent.at(-1)).toEqual({ type: 'lost', count: 7 })
+  for (const message of [...sent]) if (message.type === 'batch') outbox.acknowledged(message.seq)
+  expect(outbox.size).toBe(0)
+  outbox.add(exchange, 1)
+  outbox.tellLost()
+  expect([outbox.size, sent.filter(({ type }) => type === 'lost').length]).toEqual([1, 1])
+})
+
+test("a worker's questions about the money of one account are answered one after the other, those about others meanwhile", async () => {
+  const asked: { account: string; answer(): void }[] = []
+  const granted: MoneyGranted = { granted: 1, before: 0, left: 0, held: 0 }
+  const options: Partial<WorkersModule.WorkersOptions> = {
+    path: join(folder, 'workers.sock'),
+    run: 'run',
+    changes: () => undefined,
+    grant: ({ money: { account } }) => new Promise(done => asked.push({ account, answer: () => done(granted) })),
+  }
+  const workers = new Workers(options as WorkersModule.WorkersOptions)
+  await workers.listen()
+  closing.push(() => workers.close())
+  const socket = connect(options.path as string)
+  const answered: number[] = []
+  onFrames(socket, value => {
+    const message = value as FromControl
+    if (message.type === 'money') answered.push(message.ask)
+  })
+  sendFrame(socket, { type: 'hello', worker: 'w', pid: 1, form: FORM, seq: undefined, run: 'run', config: '' })
+  const money = { limit: 9, until: Number.POSITIVE_INFINITY, wanted: 1, least: 1, isFresh: false }
+  for (const [index, account] of ['a', 'a', 'a', 'b'].entries())
+    sendFrame(socket, { type: 'money', ask: index + 1, n: index + 1, money: { account, ...money } })
+  for (const accounts of ['ab', 'aba', 'abaa']) {
+    await until(() => asked.some(({ account }) => account === 'b') && asked.length >= accounts.length)
+    expect(asked.map(({ account }) => account).join('')).toBe(accounts)
+    asked.at(accounts === 'ab' ? 0 : -1)?.answer()
+  }
+  await until(() => answered.length === 3)
+  expect(answered).toEqual([1, 2, 3])
 })
 
 test('a process ends as soon as its records are acknowledged', async () => {

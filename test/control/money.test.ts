@@ -64,7 +64,7 @@ class Worker {
 }
 
 /** How the next message between a worker and the control process fares. */
-type Fate = 'arrives' | 'question lost' | 'answer lost' | 'doubled'
+type Fate = 'arrives' | 'question lost' | 'answer lost' | 'doubled' | 'repeated late'
 
 class Model {
   time = 0
@@ -76,6 +76,8 @@ class Model {
   over = new Map<string, number>()
   private next = 0
   private n = 0
+  /** Questions that arrive once more, after the next one of the same worker about the same account. */
+  private late: TreasuryModule.Question[] = []
 
   constructor(
     readonly store: Store,
@@ -99,6 +101,9 @@ class Model {
     const fate = this.fates.shift() ?? 'arrives'
     if (fate === 'question lost') throw new Error('lost')
     const granted = await grantNow(this.store, INSTANCE, question)
+    for (const earlier of this.late.filter(one => one.holder === worker.id && one.money.account === money.account))
+      await grantNow(this.store, INSTANCE, earlier)
+    if (fate === 'repeated late') this.late.push(question)
     if (fate === 'answer lost') throw new Error('lost')
     return fate === 'doubled' ? grantNow(this.store, INSTANCE, question) : granted
   }
@@ -211,15 +216,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
         },
     ),
   },
-  // The next messages are lost, or doubled; the control process dies between a question and its answer.
+  // The next messages are lost, doubled, or repeated late; the control process dies between a question and its answer.
   {
     weight: 3,
-    arbitrary: fc.array(fc.constantFrom<Fate>('question lost', 'answer lost', 'doubled'), { minLength: 1, maxLength: 3 }).map(
-      (fates): Step =>
-        async model => {
-          model.fates = fates
-        },
-    ),
+    arbitrary: fc
+      .array(fc.constantFrom<Fate>('question lost', 'answer lost', 'doubled', 'repeated late'), { minLength: 1, maxLength: 3 })
+      .map(
+        (fates): Step =>
+          async model => {
+            model.fates = fates
+          },
+      ),
   },
   // The connection broke: the worker gets its state again.
   {
