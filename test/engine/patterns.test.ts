@@ -106,11 +106,13 @@ const gateway: TestGateway = await startGateway({
     gpt: { targets: [{ upstream: 'openai' }] },
     claude: { targets: [{ upstream: 'anthropic' }] },
     gemini: { targets: [{ upstream: 'gemini' }] },
+    tagged: { targets: [{ upstream: 'one' }] },
   },
   patterns: {
     cards: { match: '\\b(?:\\d[ -]?){12,18}\\d\\b', mask: '[card]', window: 32, keys: ['test'], models: ['m', 'gpt', 'claude', 'gemini'] },
     mail: { match: ['[\\w.+-]+@[\\w-]+\\.[\\w.]+'], window: 64, in: ['request'] },
     projects: { words: ['Blue Heron', 'Größe'], do: 'block', window: 32, models: ['m'] },
+    tags: { match: '[a-z0-9]{4}#\\d+', mask: '[tag]', window: 16, models: ['tagged'] },
   },
 })
 beforeEach(() => {
@@ -353,6 +355,34 @@ describe('streams', () => {
     const text = await (await ask({ stream: true })).text()
     expect(text).toContain('blocked_pattern')
     expect(text).not.toContain('[DONE]')
+  })
+
+  test.each([
+    ['behind an escape', String.raw`\nabcd#12`, String.raw`\n[tag]`],
+    ['behind an escape of a number', String.raw`\u00e9abcd#12`, String.raw`\u00e9[tag]`],
+    ['behind a backslash', String.raw`\\abcd#12`, String.raw`\\[tag]`],
+    ['inside an escape', String.raw`\nabc#12`, undefined],
+    ['inside an escape of a number', String.raw`\u0041bcd#12`, undefined],
+  ])('mask a match that begins %s in arguments, or are blocked', async (_where, written, masked) => {
+    call = cut(`{"text": "${written} ${'x'.repeat(100)}"}`, 4)
+    const text = await (await ask({ model: 'tagged', stream: true })).text()
+    const given = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data as string).choices?.[0]?.delta.tool_calls?.[0])
+    const said = given.map(made => made?.function.arguments ?? '').join('')
+    if (masked === undefined) expect(text).toContain('blocked_pattern')
+    else expect(said).toBe(`{"text": "${masked} ${'x'.repeat(100)}"}`)
+    expect(text.includes('[DONE]')).toBe(masked !== undefined)
+  })
+
+  test('let no more than a bounded length of events wait for the rest of a short text', async () => {
+    const event = JSON.parse(chunk({}).slice('data: '.length)) as Body
+    const silent = `data: ${JSON.stringify({ ...event, extra: 'y'.repeat(64 * 1024) })}\n\n`
+    script = [chunk({ content: 'lorem ' }), ...new Array<string>(17).fill(silent), chunk({ content: 'Blue Heron ipsum' })]
+    const text = await (await ask({ stream: true })).text()
+    // What waited has left before the text could be decided together with what follows.
+    expect(text).toContain('"content":"lorem "')
+    expect(text).toContain('blocked_pattern')
+    script = [chunk({ content: 'lorem ' }), silent, chunk({ content: 'Blue Heron ipsum' })]
+    expect(await (await ask({ stream: true })).text()).not.toContain('lorem')
   })
 
   test.each([

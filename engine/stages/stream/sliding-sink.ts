@@ -15,6 +15,9 @@ const MOST_WAITING = 1024 * 1024
 /** The longest list, which is checked when it is complete: characters. */
 const LONGEST_LIST = 32 * 1024 * 1024
 
+/** Characters behind the `u` of an escape. They hold no `u` of their own. */
+const HEX_DIGITS = 4
+
 /** A text that arrives in pieces. Positions count from its beginning. */
 interface Channel {
   /** What tells it apart from others at the same path. */
@@ -28,10 +31,10 @@ interface Channel {
   masked: Masked[]
   /** Undefined until the beginning shows whether the text is JSON. */
   isJson: boolean | undefined
-  /** How far its JSON was scanned, and whether a string is open there. */
+  /** How far its JSON was scanned, whether a string is open there, and how many characters of an escape are still to come. */
   looked: number
   isInText: boolean
-  isEscaped: boolean
+  escape: number
 }
 
 interface Piece {
@@ -205,7 +208,7 @@ export class SlidingSink implements Sink {
     const name = `${path} ${by}`
     let channel = this.channels.get(name)
     if (channel === undefined) {
-      channel = { by, kept: '', base: 0, total: 0, decided: 0, masked: [], isJson: undefined, looked: 0, isInText: false, isEscaped: false }
+      channel = { by, kept: '', base: 0, total: 0, decided: 0, masked: [], isJson: undefined, looked: 0, isInText: false, escape: 0 }
       this.channels.set(name, channel)
     }
     return channel
@@ -297,7 +300,7 @@ function withMasks(text: string, from: number, to: number, masked: readonly Mask
 function isInsideText(channel: Channel, { start, end }: Masked): boolean {
   lookUpTo(channel, start)
   const part = channel.kept.slice(start - channel.base, end - channel.base)
-  if (!channel.isInText || channel.isEscaped || /["\\]/.test(part)) return false
+  if (!channel.isInText || channel.escape > 0 || /["\\]/.test(part)) return false
   channel.looked = end
   return true
 }
@@ -305,8 +308,8 @@ function isInsideText(channel: Channel, { start, end }: Masked): boolean {
 function lookUpTo(channel: Channel, end: number): void {
   for (; channel.looked < end; channel.looked++) {
     const character = channel.kept[channel.looked - channel.base]
-    if (channel.isEscaped) channel.isEscaped = false
-    else if (character === '\\') channel.isEscaped = channel.isInText
+    if (channel.escape > 0) channel.escape = character === 'u' ? HEX_DIGITS : channel.escape - 1
+    else if (character === '\\') channel.escape = channel.isInText ? 1 : 0
     else if (character === '"') channel.isInText = !channel.isInText
   }
 }
