@@ -4,24 +4,32 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
+import type { Attempt } from '../../engine/stages/attempt.js'
+import { Relay } from '../../engine/stages/relay.js'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
 import { sleep, still, until } from '../polling.js'
 import { files, pattern, startMaker } from './abilities.js'
+import { plan } from './plan.js'
+import { startUpstream, type Upstream } from './upstream.js'
 
 let maker: Awaited<ReturnType<typeof startMaker>>
 let gateway: TestGateway
+/** It ends each connection when a whole request is there. */
+let broken: Upstream
 
 beforeAll(async () => {
   maker = await startMaker()
+  broken = await startUpstream(socket => socket.destroy())
   gateway = await startGateway(
     {
       upstreams: {
         maker: { provider: 'maker', base: maker.url, secret: 's1' },
         gone: { provider: 'maker', base: 'http://127.0.0.1:9', secret: 's2' },
+        broken: { provider: 'maker', base: broken.url, secret: 's3' },
       },
       models: {
         m: { targets: [{ upstream: 'maker', model: 'made/model' }] },
-        second: { targets: [{ upstream: 'gone' }, { upstream: 'maker', priority: 2 }] },
+        second: { targets: [{ upstream: 'broken' }, { upstream: 'maker', priority: 2 }] },
         gone: { targets: [{ upstream: 'gone' }] },
       },
     },
@@ -32,6 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway?.close()
   await maker?.close()
+  await broken?.close()
 })
 
 interface Client {
@@ -131,9 +140,14 @@ describe('before the upgrade', () => {
 
   test('the next target is tried', async () => {
     const side = upstreamSide()
-    const { socket } = await connect('model=second')
+    const { socket, closed } = await connect('model=second')
     await side
-    socket.close()
+    expect(broken.requests.map(({ line }) => line)).toEqual(['GET /talk?model=second HTTP/1.1'])
+    socket.close(1000)
+    await closed
+    await expect
+      .poll(() => gateway.log.filter(({ route }) => route === 'talk').at(-1))
+      .toMatchObject({ status: 101, attempts: 2, target: 'maker/second', failed: [{ target: 'broken/second', kind: 'upstream' }] })
   })
 })
 
@@ -335,6 +349,34 @@ describe('a socket', () => {
       .poll(() => gateway.log.filter(({ route }) => route === 'talk').at(-1))
       .toMatchObject({ status: 101, usage: { input: 2, output: 7 }, bytes_in: 5, target: 'maker/made/model', key: 'test' })
   })
+})
+
+test('small frames that an upstream does not read take no more memory than large ones may', async () => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  await new Promise(done => server.once('listening', done))
+  server.on('connection', side => side.pause())
+  const upstream = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  await new Promise(done => upstream.once('open', done))
+  // The sockets hold as much as they can: what follows waits here.
+  do upstream.send(Buffer.alloc(4 * 1024 * 1024))
+  while ((await still(() => upstream.bufferedAmount, 100)) === 0)
+  const room = 100 * 1024
+  const relay = { frame: 0, highWater: upstream.bufferedAmount + room, idle: 600_000, ping: 600_000 }
+  const log = { bytesIn: 0, bytesOut: 0 }
+  const exchange = { id: 'x', began: 0, log, onEnding: () => undefined, over: () => undefined }
+  const binding = { from: plan.dialects.chat, to: {} }
+  const passing = new Relay(upstream, { binding, route: { relay }, exchange } as unknown as Attempt)
+  let code: number | undefined
+  passing.begin({ send: () => true, buffered: () => 0, end: given => (code = given) })
+  let count = 0
+  for (; code === undefined && count < 10_000; count++) passing.fromClient(Buffer.alloc(0), false)
+  expect(code).toBe(1013)
+  // A frame that waits takes some hundred bytes, however short it is.
+  expect(count).toBeGreaterThan(10)
+  expect(count).toBeLessThan(room / 100)
+  upstream.terminate()
+  for (const side of server.clients) side.terminate()
+  server.close()
 })
 
 test('a socket counts as a connection while it is open', async () => {
