@@ -64,10 +64,13 @@ describe('deadlines', () => {
   })
 
   test('connect: if an address does not answer, the next target is tried', async () => {
-    const { gateway, upstreams } = await setUp([good], { limits: { connect: '300ms' } })
+    const { gateway, upstreams } = await setUp([good, good], { limits: { connect: '300ms' } })
     // A port on which nothing listens refuses at once; the next target serves.
     await upstreams[0]?.close()
+    expect((await ask(gateway)).status).toBe(200)
+    await upstreams[1]?.close()
     expect((await ask(gateway)).status).toBe(502)
+    expect(upstreams.map(({ requests }) => requests.length)).toEqual([0, 1])
   })
 })
 
@@ -97,6 +100,20 @@ describe('targets', () => {
     expect(text).not.toContain('error')
     expect(text.trimEnd().endsWith('data: [DONE]')).toBe(true)
     expect(upstreams.map(upstream => upstream.requests.length)).toEqual([1, 1])
+  })
+
+  test.each([
+    [20, [1, 1]],
+    [300, [1, 0]],
+  ])('a stream that fails after a beginning of %d KiB without content is retried only while that is held', async (kibibytes, asked) => {
+    const beginning = chunk(piece('').replace('"delta":{}', `"delta":{},"extra":"${'x'.repeat(10 * 1024)}"`)).repeat(kibibytes / 10)
+    const failing: Script = socket =>
+      socket.write(streamHead + beginning + chunk('data: {"error":{"message":"no","type":"server_error"}}\n\n') + chunk(''))
+    const { gateway, upstreams } = await setUp([failing, goodStream])
+    const text = await (await ask(gateway, true)).text()
+    expect(upstreams.map(upstream => upstream.requests.length)).toEqual(asked)
+    expect(text.includes('"error"')).toBe(asked[1] === 0)
+    expect(text.includes('[DONE]')).toBe(asked[1] === 1)
   })
 
   test('a faulty request is not sent to the next target', async () => {
