@@ -150,13 +150,13 @@ describe.concurrent('a body that arrives', () => {
 
   test('slowly is awaited, for longer than an idle connection is kept', async () => {
     const { gateway, upstreams } = await stage({ limits: { upload: '10m' } })
-    const wire = await dial(gateway)
-    const at = good.length - 28
-    wire.write(good.slice(0, at))
-    for (const letter of good.slice(at)) {
-      wire.write(letter)
-      await sleep(500)
+    const [idle, wire] = [await dial(gateway), await dial(gateway)]
+    wire.write(chunkedHead + chunk(JSON.stringify(chat.body(false))))
+    while (!idle.isClosed()) {
+      wire.write(chunk(' '))
+      await sleep(200)
     }
+    wire.write(chunk(' ') + chunk(''))
     await wire.until(/"Hi"/)
     expect(upstreams[0]?.requests).toHaveLength(1)
   })
@@ -175,13 +175,15 @@ describe.concurrent('a body that arrives', () => {
 describe.concurrent('a body that continues after its answer', () => {
   test('slowly leaves its connection usable', async () => {
     const { gateway } = await stage()
-    const wire = await dial(gateway)
-    wire.write(bytesOf(PATH, { 'transfer-encoding': 'chunked' }))
-    await wire.until(/HTTP\/1\.1 401 /)
-    // For longer than after which the server would be given a sign of life.
-    for (let count = 0; count < 6; count++) {
-      await sleep(500)
+    const [silent, wire] = [await dial(gateway), await dial(gateway)]
+    for (const one of [silent, wire]) {
+      one.write(bytesOf(PATH, { 'transfer-encoding': 'chunked' }))
+      await one.until(/HTTP\/1\.1 401 /)
+    }
+    // For longer than a connection is kept on which nothing comes, and so than after which the server is told that one lives.
+    while (!silent.isClosed()) {
       wire.write(chunk('x'))
+      await sleep(200)
     }
     wire.write(chunk('') + good)
     await wire.until(/"Hi"/)
