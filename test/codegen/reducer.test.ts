@@ -69,6 +69,21 @@ const REDUCERS: Reduced[] = [
     ],
   },
   {
+    name: 'a member of the state is kept if only another one is made of it, over any number of members',
+    stream: {
+      state: { told: 0, before: 0, first: 0 },
+      steps: [
+        {
+          name: 'move',
+          set: '{ "told": $state.before, "before": $state.first, "first": $state.first + n }',
+          emit: '{ "told": $state.told }',
+        },
+      ],
+    },
+    events: [{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }],
+    out: [[{ told: 0 }], [{ told: 0 }], [{ told: 1 }], [{ told: 3 }], []],
+  },
+  {
     name: "events of interleaved parts wait until the part before ends, in the order of the parts' first events",
     stream: {
       state: { open: null },
