@@ -132,6 +132,34 @@ onEachEngine(make => {
     await store.close()
   })
 
+  test('only answers that are older than a tenth of the lifetime are written when they are continued', async () => {
+    const store = await open()
+    const at = Date.now()
+    for (const [id, previous] of [
+      ['old', null],
+      ['young', 'old'],
+    ] as const)
+      await keep(store, options, turn(id, previous))
+    for (const read of [
+      () => conversation(store, options, 'ada', 'young'),
+      () => answersWithItems(store, options, 'ada', ['item-of-old', 'item-of-young'], false),
+    ]) {
+      for (const [id, share] of [
+        ['old', 0.8],
+        ['young', 0.95],
+      ] as const)
+        await store.db
+          .updateTable('kept')
+          .set({ expires_at: at + share * HOUR })
+          .where('id', '=', id)
+          .execute()
+      expect(await read()).toHaveLength(2)
+      expect((await row(store, 'old'))?.expires_at).toBeGreaterThanOrEqual(at + HOUR)
+      expect((await row(store, 'young'))?.expires_at).toBe(at + 0.95 * HOUR)
+    }
+    await store.close()
+  })
+
   test('when all together are too large, the answers go first that were not continued for the longest', async () => {
     const store = await open()
     for (let index = 0; index < 60; index++) await keep(store, options, turn(`r${index}`, null))
