@@ -99,6 +99,8 @@ export interface StreamFormat {
   eventLine?: string
   /** The data of the last event, which is not JSON and proves the end. */
   sentinel?: string
+  /** Data that is not JSON, which may follow a finished answer. */
+  trailer?: string
   /** Bytes that are sent between events while the stream is silent. */
   keepAlive?: string
   /** The member that a request needs so that usage is sent, and the events that a client which did not ask must not get. */
@@ -106,7 +108,8 @@ export interface StreamFormat {
   end?: Watch<boolean>
   fail?: Watch<boolean>
   finish?: Watch<boolean>
-  usage?: Watch<RawUsage | undefined>
+  /** `adds`: the figures of several events are added up; else later ones replace earlier ones. */
+  usage?: Watch<RawUsage | undefined> & { adds?: boolean }
   /** Whether an event carries content of the answer. */
   content?(event: Json): boolean
   /** Whether an event only says that an answer begins. */

@@ -41,6 +41,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     const item = stream?.watch?.[key]
     return item && { markers: list(item.marker), read: own(`watch_${key}`) }
   }
+  const usage = watch('usage')
   // A format may reuse another dialect's errors, in part or as a whole: the nearest definition counts.
   const words = errorWords(name, project)
   const word = (key: string): Code | undefined => {
@@ -77,12 +78,13 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
       framing: stream.framing,
       eventLine: stream.event_line,
       sentinel: stream.sentinel,
+      trailer: stream.trailer,
       keepAlive: stream.keep_alive,
       ask: stream.ask && { path: stream.ask.member.split('.'), value: stream.ask.value, unasked: own('unasked') },
       end: watch('end'),
       fail: watch('fail'),
       finish: watch('finish'),
-      usage: watch('usage'),
+      usage: usage && { ...usage, adds: stream.watch.usage?.adds === true ? true : undefined },
       content: given('watch_content'),
       begin: given('watch_begin'),
     },

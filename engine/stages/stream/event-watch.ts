@@ -4,7 +4,7 @@
 import type { GatewayError } from '../../core/errors.js'
 import type { LogEntry } from '../../core/exchange.js'
 import { asPattern } from '../../core/text.js'
-import { mergeUsage, readUsage } from '../../core/usage.js'
+import { addUsage, mergeUsage, readUsage } from '../../core/usage.js'
 import type { Json, StreamFormat, Watch } from '../../plan.js'
 import type { Binding } from '../../snapshot/model.js'
 import { errorFrom, statusOfWord } from '../../upstream/refusal.js'
@@ -49,8 +49,12 @@ export class EventWatch {
     this.failure = failureOf(event, text, this.binding)
     if (this.failure) return 'failed'
     if (format.usage && has(text, format.usage)) {
-      const usage = mergeUsage(log.usage, readUsage(format.usage.read, event))
-      if (usage) log.usage = usage
+      const report = readUsage(format.usage.read, event)
+      if (format.usage.adds) addUsage(log, report)
+      else {
+        const usage = mergeUsage(log.usage, report)
+        if (usage) log.usage = usage
+      }
       if (this.isAsked && format.ask?.unasked(event)) return 'unasked'
     }
     if (finishes(event, text, format)) this.isFinished = true

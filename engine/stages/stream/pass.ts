@@ -43,6 +43,12 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
         kept.push(raw)
         return
       }
+      if (isSentinel(data, format.trailer)) {
+        isEnd = watch.isFinished
+        if (isEnd) kept.push(raw)
+        else failure = cutOff()
+        return
+      }
       let event: Json
       try {
         event = JSON.parse(data)
