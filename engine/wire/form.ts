@@ -29,6 +29,7 @@ interface Part {
   name: string
   filename?: string
   type?: string
+  isFile?: boolean
   from: number
   to: number
 }
@@ -83,13 +84,9 @@ export class Form {
     }
     const bytes = Buffer.concat(chunks)
     const body: Body = { [this.modelPart]: this.model }
-    for (const { name, filename, type, from, to } of this.parts) {
+    for (const { name, filename = '', type = 'application/octet-stream', isFile, from, to } of this.parts) {
       const data = bytes.subarray(from, to)
-      const value =
-        filename === undefined
-          ? data.toString('utf8')
-          : { filename, content_type: type ?? 'application/octet-stream', data: data.toString('base64') }
-      addPart(body, name, value)
+      addPart(body, name, isFile ? { filename, content_type: type, data: data.toString('base64') } : data.toString('utf8'))
     }
     return body
   }
@@ -119,7 +116,7 @@ export class Form {
     return this.part({ name, ...(type !== undefined && type !== 'text/plain' && { type }) }, [Buffer.from(text)])
   }
 
-  async part(facts: { name: string; filename?: string; type?: string }, content: Iterable<Buffer> | AsyncIterable<Buffer>): Promise<void> {
+  async part(facts: Omit<Part, 'from' | 'to'>, content: Iterable<Buffer> | AsyncIterable<Buffer>): Promise<void> {
     await this.write(this.opening(facts.name, facts.filename, facts.type))
     const from = this.written
     for await (const chunk of content) await this.write(chunk)
@@ -164,6 +161,11 @@ function addPart(body: Body, name: string, value: Json): void {
 /** The name of a part without what says that it is one of a list. */
 function bare(name: string): string {
   return name.endsWith('[]') ? name.slice(0, -2) : name
+}
+
+/** Whether a part of this type is a text. The type of other parts shows that they are files: these need no file name (RFC 7578, 4.2). */
+function isText(type = 'text/plain'): boolean {
+  return type.startsWith('text/') || type === 'application/json'
 }
 
 /** Judges the parts of a form: some of them, and all of them. Throws what is wrong with them. */
@@ -212,6 +214,7 @@ export function readForm(
         headers: { ...exchange.headers, 'content-type': exchange.headers['content-type'] as string },
         preservePath: true,
         limits: { parts: MOST_PARTS, fieldSize: LARGEST_FIELD, fieldNameSize: 1000 },
+        isPartAFile: (name, type, filename) => filename !== undefined || (name !== modelPart && !isText(type)),
       })
     } catch {
       reject(unreadable('its content type has no boundary, or one that is too long: send multipart/form-data; boundary=…'))
@@ -251,13 +254,13 @@ export function readForm(
         }
       })
     })
-    parser.on('file', (name: string | undefined, stream: Readable, filename: string, _encoding: string, type: string) => {
+    parser.on('file', (name: string | undefined, stream: Readable, filename: string | undefined, _encoding: string, type: string) => {
       const number = ++count
       stream.on('error', cut)
       next(async () => {
         if (name === undefined) throw unnamed(number)
         if (check) addPart(seen, name, { filename: filename ?? '', content_type: type, data: '' })
-        return form.part({ name, filename: filename ?? '', type }, stream)
+        return form.part({ name, ...(filename !== undefined && { filename }), type, isFile: true }, stream)
       })
     })
     parser.on('partsLimit', () => fail(new GatewayError('too_large', `A form may have ${MOST_PARTS} parts at most.`)))

@@ -95,6 +95,28 @@ describe('transcriptions', () => {
     expect(parts[0]).toEqual({ name: 'file', filename: 'a talk.wav', type: 'audio/wav', size: recording.length, sha256: sha256(recording) })
   })
 
+  test.each(['audio/wav', 'application/octet-stream', 'application/x-unheard-of'])('bytes of %s need no file name', async type => {
+    const answer = await fetch(`${gateway.url}/v1/audio/transcriptions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'multipart/form-data; boundary=XX' },
+      body: Buffer.concat([
+        Buffer.from('--XX\r\ncontent-disposition: form-data; name="model"\r\n\r\nopenai/sim\r\n'),
+        Buffer.from('--XX\r\ncontent-disposition: form-data; name="include"\r\ncontent-type: application/json\r\n\r\n["é"]\r\n'),
+        Buffer.from(`--XX\r\ncontent-disposition: form-data; name="file"\r\ncontent-type: ${type}\r\n\r\n`),
+        recording,
+        Buffer.from('\r\n--XX--\r\n'),
+      ]),
+    })
+    expect(answer.status, await answer.text()).toBe(200)
+    const parts = simulator.requests[0]?.parts ?? []
+    expect(parts.map(({ name, filename, type }) => [name, filename, type])).toEqual([
+      ['model', undefined, undefined],
+      ['include', undefined, 'application/json'],
+      ['file', undefined, type],
+    ])
+    expect(parts.slice(1).map(part => part.sha256)).toEqual([sha256(Buffer.from('["é"]')), sha256(recording)])
+  })
+
   test.each(['text', 'srt', 'vtt'] as const)('%s is no JSON', async form => {
     const answer = await client.audio.transcriptions.create({ file: await file(), model: 'openai/sim', response_format: form })
     expect(typeof answer).toBe('string')

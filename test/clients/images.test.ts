@@ -119,6 +119,33 @@ describe.each(PROVIDERS)('image client on %s', provider => {
     }
   })
 
+  test('a picture without a file name is a file all the same', async () => {
+    const night = Buffer.concat([PNG, randomBytes(2_000_000)])
+    const part = (name: string, more = ''): string => `--XX\r\ncontent-disposition: form-data; name="${name}"\r\n${more}\r\n`
+    const answer = await fetch(`${gateway.url}/v1/images/edits`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'multipart/form-data; boundary=XX' },
+      body: Buffer.concat([
+        Buffer.from(`${part('model')}${model('sim')}\r\n${part('prompt')}x\r\n${part('image', 'content-type: image/png\r\n')}`),
+        night,
+        Buffer.from('\r\n--XX--\r\n'),
+      ]),
+    })
+    expect(answer.status, await answer.text()).toBe(200)
+    const [asked] = simulator.requests
+    if (provider === 'openai') {
+      expect(asked?.parts?.find(({ name }) => name === 'image')).toEqual({
+        name: 'image',
+        type: 'image/png',
+        size: night.length,
+        sha256: sha256(night),
+      })
+    } else {
+      const { contents } = JSON.parse(asked?.body ?? '{}')
+      expect(contents[0].parts[0].inlineData).toEqual({ mimeType: 'image/png', data: night.toString('base64') })
+    }
+  })
+
   test('an edit as a stream, and by its other name', async () => {
     const image = await toFile(PNG, 'a.png', { type: 'image/png' })
     const events: string[] = []
