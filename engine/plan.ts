@@ -309,6 +309,8 @@ export interface Dialect {
    * is one; `isOne` decides about others.
    */
   answer?: { markers: readonly string[]; members: readonly string[]; isOne(body: Json): Json }
+  /** Content types that bytes never have which are an answer. */
+  noAnswer?: readonly string[]
   /** Lists of numbers in an answer that a client may want as base64 of 32-bit floats, and the member that asks for it. */
   vectors?: { path: readonly string[]; form: Member }
   /** Paths of the application's own JSON, whose digits pass as they were written. */

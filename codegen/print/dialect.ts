@@ -95,6 +95,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
     keep: keepRule(name, project, modules),
     answer: data.answer && { markers: data.answer.marker, members: topMembers(data.answer.when) ?? [], isOne: own('answer') },
+    noAnswer: data.no_answer,
     complete: data.complete && {
       response: completions(data.complete.response),
       events: Object.fromEntries(Object.entries(data.complete.events).map(([kind, rules]) => [kind, completions(rules)])),

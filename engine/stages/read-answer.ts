@@ -2,8 +2,10 @@
 // sent to the client, so that the next target can be tried.
 
 import { GatewayError } from '../core/errors.js'
-import type { Context, Json } from '../plan.js'
+import { mediaTypeOf } from '../core/media-type.js'
+import type { Context, Dialect, Json } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
+import type { UpstreamResponse } from '../upstream/call.js'
 import { errorFrom, failureFrom } from '../upstream/refusal.js'
 import { parseJson } from '../wire/json/parse.js'
 import { reshape } from '../wire/json/vectors.js'
@@ -16,6 +18,13 @@ export function understood<Result>(look: () => Result): Result {
     if (error instanceof GatewayError) throw error
     throw new GatewayError('upstream', 'The upstream sent an invalid answer.', { cause: error })
   }
+}
+
+/** An answer that passes as bytes. Throws if its type shows that it is none. */
+export function bytesOf(response: UpstreamResponse, { noAnswer }: Dialect): UpstreamResponse {
+  if (response.status >= 300 || !noAnswer?.includes(mediaTypeOf(response.header('content-type')))) return response
+  response.cancel()
+  throw isNoAnswer()
 }
 
 /** A whole answer that passes, or an object for `translatable`. Throws if it is no JSON of an answer, or reports a failure. */
@@ -44,8 +53,10 @@ export function translatable(body: Json, binding: Binding, ctx: Context, carry: 
 }
 
 function checkIsAnswer(body: Json, { to: { answer } }: Binding): void {
-  if (answer && !answer.isOne(body)) throw new GatewayError('upstream', 'The upstream sent something that is no answer.')
+  if (answer && !answer.isOne(body)) throw isNoAnswer()
 }
+
+const isNoAnswer = (): GatewayError => new GatewayError('upstream', 'The upstream sent something that is no answer.')
 
 function parse(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefined, binding: Binding): Json {
   let body: Json

@@ -13,7 +13,7 @@ import { surelyMembers } from '../wire/json/well-formed.js'
 import type { Attempt } from './attempt.js'
 import { clientBytes } from './client-body.js'
 import type { Outcome } from './outcome.js'
-import { readAnswer, understood } from './read-answer.js'
+import { bytesOf, readAnswer, understood } from './read-answer.js'
 import { contextOf, type Rendered, render } from './render.js'
 import { firstEvents } from './stream/first-events.js'
 import { translateAnswer, translateRequest } from './translate.js'
@@ -59,7 +59,7 @@ function deliver(attempt: Attempt, rendered: Rendered): Promise<Outcome> {
 function begun(response: UpstreamResponse, attempt: Attempt, rendered: Rendered): Outcome | Promise<Outcome> {
   const kind = kindOf(response, attempt)
   if (kind === 'stream') return firstEvents({ response, attempt, rendered }).then(first => ({ kind, attempt, rendered, response, first }))
-  if (kind === 'bytes') return { kind, attempt, rendered, response }
+  if (kind === 'bytes') return { kind, attempt, rendered, response: bytesOf(response, attempt.binding.to) }
   response.startIdle()
   const collected = collect(response, BODY_LIMIT)
   return collected instanceof Promise
@@ -86,7 +86,8 @@ function whole(
 function kindOf(upstream: UpstreamResponse, { binding, input }: Attempt): 'stream' | 'bytes' | 'whole' {
   const { stream, response } = binding.to
   if (stream?.isOptional ? framings[stream.framing].isStream(typeOf(upstream)) : input.stream) return 'stream'
-  return response === 'bytes' && typeOf(upstream) !== JSON_TYPE ? 'bytes' : 'whole'
+  // A refusal that passes, of a range for example, is no answer to be read.
+  return response === 'bytes' && (typeOf(upstream) !== JSON_TYPE || upstream.status >= 300) ? 'bytes' : 'whole'
 }
 
 const JSON_TYPE = 'application/json'

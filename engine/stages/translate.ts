@@ -11,7 +11,7 @@ import { followLocation } from './follow-location.js'
 import { checkServed } from './lost-fields.js'
 import type { Outcome } from './outcome.js'
 import { forMapping } from './read.js'
-import { readAnswer, translatable, understood } from './read-answer.js'
+import { bytesOf, readAnswer, translatable, understood } from './read-answer.js'
 import { contextOf, type Rendered, render } from './render.js'
 
 /** A request to send, another attempt to make in its place, or the outcome of several calls. */
@@ -55,7 +55,8 @@ export async function translateAnswer(bytes: Buffer, response: UpstreamResponse,
   const { ctx, carry } = rendered
   const body = understood(() => translatable(readAnswer(bytes, binding), binding, ctx, carry))
   const location = understood(() => mapping?.location?.(body, ctx, carry))
-  if (location !== undefined) return { kind: 'bytes', attempt, rendered, response: await followLocation(location, attempt) }
+  if (location !== undefined)
+    return { kind: 'bytes', attempt, rendered, response: bytesOf(await followLocation(location, attempt), binding.from) }
   const text = understood(() => clientBody(mapping?.response?.(body, ctx, carry), attempt))
   return { kind: 'whole', attempt, rendered, response, body, text }
 }

@@ -51,6 +51,7 @@ describe('speech', () => {
     const events = (await answer.text()).split('\n\n').filter(Boolean)
     expect(events).toHaveLength(6)
     expect(JSON.parse(events.at(-1)?.slice(6) ?? '')).toMatchObject({ type: 'speech.audio.done', usage: { output_tokens: 5 } })
+    await usageOfLog().toMatchObject({ input: 12, output: 5 })
   })
 
   test('sound that breaks off does not look finished', async () => {
