@@ -1,7 +1,7 @@
 // Failures by kind, and their form in each dialect. An error of any other class is `internal`: its message shows only the
 // request id.
 
-import type { Dialect, ErrorFields, Json, Kind, RoutePlan } from '../plan.js'
+import type { Dialect, ErrorFields, Json, Kind, Member, RoutePlan } from '../plan.js'
 import { LONGEST_ID } from './text.js'
 
 export interface ErrorMore {
@@ -104,8 +104,14 @@ export function nobodyWaits(): GatewayError {
   return new GatewayError('invalid_request', 'The request was ended before it was answered.')
 }
 
-export function missingModel(): GatewayError {
-  return new GatewayError('invalid_request', `Missing required parameter: 'model'.`, { param: 'model', code: 'missing_required_parameter' })
+/** `member`: where the request names its model. In an address it is easily forgotten, and its dialect may not demand one. */
+export function missingModel(member?: Member): GatewayError {
+  const how =
+    member?.from === 'query' ? ` Add ${member.path.join('.')}=… to the address, or let the operator set default_model in gateway.yaml.` : ''
+  return new GatewayError('invalid_request', `Missing required parameter: 'model'.${how}`, {
+    param: 'model',
+    code: 'missing_required_parameter',
+  })
 }
 
 /** No target of the model serves the dialect of the route. */

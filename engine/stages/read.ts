@@ -342,7 +342,7 @@ export function modelName(route: Route, model: unknown): string {
       param: 'model',
       code: 'string_below_min_length',
     })
-  if (typeof model !== 'string') throw missingModel()
+  if (typeof model !== 'string') throw missingModel(route.model)
   if (model.length > LONGEST_NAME)
     throw new GatewayError('invalid_request', `Invalid 'model': expected at most ${LONGEST_NAME} characters.`, {
       param: 'model',

@@ -115,6 +115,38 @@ describe('the official client', () => {
   })
 })
 
+describe('a session that only transcribes', () => {
+  /** Resolves when the session has ended. */
+  const session = (query: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const url = `${gateway.url.replace('http', 'ws')}/v1/realtime?${query}`
+      const socket = new WebSocket(url, { headers: { authorization: `Bearer ${KEY}` } })
+      socket.on('close', () => resolve())
+      socket.on('error', reject)
+    })
+
+  test('the provider gets the intent and, as it demands, no model; each transcript is counted', async () => {
+    let asked: string | undefined
+    upstream.sockets.once('connection', (socket, request) => {
+      asked = request.url
+      const usage = { type: 'tokens', total_tokens: 22, input_tokens: 13, output_tokens: 9, input_token_details: { audio_tokens: 13 } }
+      for (const item_id of ['a', 'b'])
+        socket.send(JSON.stringify({ type: 'conversation.item.input_audio_transcription.completed', item_id, transcript: 'x', usage }))
+      socket.close(1000)
+    })
+    await session('model=held&intent=transcription')
+    expect(asked).toBe('/v1/realtime?intent=transcription')
+    await expect
+      .poll(() => gateway.log.find(line => line.model === 'held'))
+      .toMatchObject({ status: 101, usage: { input: 26, output: 18 } })
+  })
+
+  test('a model that the key may not use, or none, is refused', async () => {
+    await expect(session('intent=transcription&model=nobody')).rejects.toThrow('404')
+    await expect(session('intent=transcription')).rejects.toThrow('400')
+  })
+})
+
 describe('browsers', () => {
   test.each([
     ['the key last', ['realtime', `openai-insecure-api-key.${KEY}`]],
