@@ -206,6 +206,32 @@ describe('what only a provider of this dialect has', () => {
   })
 })
 
+describe.each(['kling', 'jimeng'])('what %s does not have', provider => {
+  test('another variant of a video is refused before any call', async () => {
+    const { id } = await client.videos.create({ model: `${provider}/sim-polls-1`, prompt: 'x' })
+    await client.videos.retrieve(id)
+    simulator.requests.length = 0
+    for (const variant of ['thumbnail', 'spritesheet', 'bogus'])
+      await expect(client.videos.downloadContent(id, { variant: variant as 'thumbnail' })).rejects.toMatchObject({
+        status: 400,
+        code: 'unsupported_parameter',
+        param: 'variant',
+      })
+    expect(simulator.requests).toEqual([])
+    expect((await client.videos.downloadContent(id, { variant: 'video' })).headers.get('content-type')).toBe('video/mp4')
+  })
+})
+
+test.each([
+  ['no picture', {}],
+  ['a picture', { input_reference: { image_url: 'data:image/png;base64,iVBORw0KGgo=' } }],
+])('a prompt that is too long is blamed, with %s', async (_, more) => {
+  const body = { model: 'kling/sim', prompt: 'x'.repeat(2501), ...more }
+  const message = expect.stringContaining('the provider takes 2500 characters')
+  await expect(client.post('/videos', { body })).rejects.toMatchObject({ status: 400, param: 'prompt', message })
+  expect(simulator.requests).toEqual([])
+})
+
 test('the official client reads a list page by page', async () => {
   const all = Array.from({ length: 5 }, (_, index) => ({ id: `video_${index}`, object: 'video', model: 'm', status: 'completed' }))
   const server = createServer((request, response) => {
