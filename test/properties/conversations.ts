@@ -117,6 +117,25 @@ function sentBy(mapping: Mapping, asked: Body): { sent: Body; dropped: readonly 
   return { sent, dropped: (mapping.dropped?.(asked, CONTEXT, sent) ?? []).flatMap(path => [path, ...Object.keys(object(asked[path]))]) }
 }
 
+/** Fails where a conversation all of whose calls have one id does not arrive with ids of their own in each turn. */
+export function repeats(given: Conversation, id: string, mapping: Mapping): void {
+  const { from, to } = mapping
+  const [client, provider] = [clientOf(from), providerOf(to)]
+  if (client === undefined || provider === undefined) throw new Error(`no conversation is held between ${from} and ${to}`)
+  const turns = given.turns.map(turn => (turn.by === 'model' ? { ...turn, calls: turn.calls.map(call => ({ ...call, id })) } : turn))
+  const asked = frozen(wire(client.write({ ...given, turns }))) as Body
+  // A dialect may require ids that are not empty.
+  if (id === '' && wrong(from, 'request', asked) !== undefined) return
+  const { sent, dropped } = sentBy(mapping, asked)
+  const arrived = provider.read(sent)
+  const cannot = new Set<Missing>([...client.cannot, ...provider.cannot, 'ids'])
+  same(lossless(arrived, dropped, cannot), lossless(given, dropped, cannot), `what arrives: ${JSON.stringify(sent)}`)
+  for (const turn of arrived.turns) {
+    const ids = turn.by === 'model' && !provider.cannot.includes('ids') ? turn.calls.map(call => call.id).filter(one => one !== '') : []
+    same([...new Set(ids)], ids, `the ids of a turn: ${JSON.stringify(sent)}`)
+  }
+}
+
 /** Fails where a conversation does not arrive, or does not come back if there is a mapping the other way. */
 export function travels(given: Conversation, there: Mapping, back: Mapping | undefined): void {
   const { from, to } = there

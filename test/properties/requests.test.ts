@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { arbitraries } from '../../cli/cases/arbitrary.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen, wire } from '../fixtures.js'
-import { conversation, travels } from './conversations.js'
+import { conversation, repeats, travels } from './conversations.js'
 import { clientOf, providerOf } from './dialects/table.js'
 import { CONTEXT, hasSchema, holds, plan, project, runs, schemaOf, seen, TIMEOUT, wrong } from './plan.js'
 
@@ -112,6 +112,13 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       await holds(
         fc.property(conversation, given => travels(given, mapping, back)),
         runs(120),
+      )
+    })
+    // Some providers give all calls of a turn one id, or an empty one, and clients send it back.
+    test.each(['', 'call_0'])('calls with the id "%s" keep their own results', { timeout: TIMEOUT }, async id => {
+      await holds(
+        fc.property(conversation, given => repeats(given, id, mapping)),
+        runs(40),
       )
     })
   })

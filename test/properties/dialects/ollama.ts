@@ -143,7 +143,11 @@ export const ollama: Table = {
           return { id: string(call.id), name: string(name), arguments: object(given), result: '' }
         })
         turns.push({ by: 'model', text: string(content), calls })
-      } else if (last?.by === 'model') for (const call of last.calls) if (call.id === tool_call_id) call.result = string(content)
+      } else if (last?.by === 'model') {
+        // A server does not need ids: results come in the order of their calls.
+        const call = last.calls.find(one => one.id === string(tool_call_id) && one.result === '')
+        if (call) call.result = string(content)
+      }
     }
     const options = object(request.options)
     return {
