@@ -134,6 +134,8 @@ export interface ErrorFields {
   /** For an event: the first and the last event that the client got before. */
   first?: Json
   last?: Json
+  /** For an event: the event in which a provider of the client's dialect reported the failure. */
+  failed?: Json
 }
 
 export interface ErrorRead {

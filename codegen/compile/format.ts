@@ -23,9 +23,12 @@ export const FACTS: ReadonlyMap<string, Global> = new Map(
   } satisfies Record<string, Shape>).map(([name, shape]) => [name, { code: js`facts${access(name)}`, shape }]),
 )
 
-/** The additional variables of an in-stream error: the first and the last event that the client got before. */
+/**
+ * The additional variables of an in-stream error: the first and the last event that the client got before, and the provider's
+ * event that reported the failure.
+ */
 const TOLD: ReadonlyMap<string, Global> = new Map(
-  ['first', 'last'].map(name => [name, { code: js`facts${access(name)}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
+  ['first', 'last', 'failed'].map(name => [name, { code: js`facts${access(name)}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
 )
 
 /**

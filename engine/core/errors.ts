@@ -12,6 +12,8 @@ export interface ErrorMore {
   /** The provider's own error type, if it speaks the client's dialect. */
   type?: string | undefined
   details?: Json
+  /** The event of a stream in which a provider of the client's dialect reported the failure. */
+  event?: Json
   /** Seconds. */
   retryAfter?: string | undefined
   headers?: Record<string, string>
@@ -71,7 +73,7 @@ function said(dialect: Dialect, facts: ErrorFields, say: (facts: ErrorFields) =>
 
 /** The event, or list of events, that reports a failure inside a stream; `told` holds the first and the last event before it. */
 export function errorEvent(dialect: Dialect, error: GatewayError, id: string, told?: { first: Json; last: Json }): Json {
-  const facts = { ...fieldsOf(dialect, error, id), ...told }
+  const facts = { ...fieldsOf(dialect, error, id), ...told, failed: error.more.event }
   return said(dialect, facts, dialect.error.event ?? dialect.error.body)
 }
 

@@ -38,9 +38,10 @@ export async function checkRefusal(response: UpstreamResponse, binding: Binding,
 
 /**
  * The error that an upstream reports: in an answer, whose head is given then, or inside a stream, where the status belongs
- * to the error's type. A client of the same dialect gets it unchanged, except for errors about the gateway's own key.
+ * to the error's type and `event` reports it. A client of the same dialect gets it unchanged, except for errors about the
+ * gateway's own key.
  */
-export function errorFrom(read: ErrorRead | undefined, status: number, binding: Binding, head?: Head): GatewayError {
+export function errorFrom(read: ErrorRead | undefined, status: number, binding: Binding, head?: Head, event?: Json): GatewayError {
   // If the dialect recognises the error by its content, the status does not matter.
   const said = typeof read?.kind === 'string' && Object.hasOwn(binding.to.error.kinds, read.kind) ? (read.kind as Kind) : undefined
   const { isCallers } = binding.target
@@ -64,6 +65,7 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
     ...(isSame && { type, param: text(read?.param) }),
     ...(isKept && head && status >= 400 && status < 600 && { status }),
     ...(read?.details !== undefined && isSame && { details: redactValue(read.details, binding.target, binding.to.error.ids) }),
+    ...(event !== undefined && isSame && { event }),
     retryAfter: seconds(head?.header('retry-after')) ?? wholeSeconds(read?.retry_after),
     ...(kind === 'invalid_request' && read?.reason === TOO_LONG && { isTooLong: true }),
     ...(head && !isOurs && { headers: headersOf(head, binding) }),

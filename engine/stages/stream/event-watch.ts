@@ -9,13 +9,15 @@ import type { Json, StreamFormat, Watch } from '../../plan.js'
 import type { Binding } from '../../snapshot/model.js'
 import { errorFrom, statusOfWord } from '../../upstream/refusal.js'
 import { markersOf } from '../../wire/event-templates.js'
+import { isTooDeep } from '../../wire/json/depth.js'
 
 /** The failure that an event reports, if it does. */
 export function failureOf(event: Json, text: string, binding: Binding): GatewayError | undefined {
   const fail = binding.to.stream?.fail
   if (!fail || !has(text, fail) || !fail.read(event)) return undefined
   const read = binding.to.error.read(event, undefined)
-  return errorFrom(read, statusOfWord(read, binding.to), binding)
+  // What is nested too deep could not be written again.
+  return errorFrom(read, statusOfWord(read, binding.to), binding, undefined, isTooDeep(event, text.length) ? undefined : event)
 }
 
 /** Whether the answer is complete after an event. */
@@ -46,17 +48,19 @@ export class EventWatch {
   /** Inspects an event whose text holds a marker. */
   look(event: Json, text: string): Verdict {
     const { format, log } = this
-    this.failure = failureOf(event, text, this.binding)
-    if (this.failure) return 'failed'
-    if (format.usage && has(text, format.usage)) {
-      const report = readUsage(format.usage.read, event)
-      if (format.usage.adds) addUsage(log, report)
+    const { usage: watched } = format
+    const tellsUsage = watched !== undefined && has(text, watched)
+    if (tellsUsage) {
+      const report = readUsage(watched.read, event)
+      if (watched.adds) addUsage(log, report)
       else {
         const usage = mergeUsage(log.usage, report)
         if (usage) log.usage = usage
       }
-      if (this.isAsked && format.ask?.unasked(event)) return 'unasked'
     }
+    this.failure = failureOf(event, text, this.binding)
+    if (this.failure) return 'failed'
+    if (tellsUsage && this.isAsked && format.ask?.unasked(event)) return 'unasked'
     if (finishes(event, text, format)) this.isFinished = true
     return format.end && has(text, format.end) && format.end.read(event) ? 'ended' : 'goes on'
   }

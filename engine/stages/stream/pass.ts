@@ -2,7 +2,7 @@
 // JSON.
 
 import { now } from '../../core/deadlines.js'
-import type { GatewayError } from '../../core/errors.js'
+import { GatewayError } from '../../core/errors.js'
 import type { LogEntry } from '../../core/exchange.js'
 import type { Json, StreamFormat } from '../../plan.js'
 import { sureEvents } from '../../wire/json/well-formed.js'
@@ -23,15 +23,20 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
   const format = binding.to.stream as StreamFormat
   const markers = allMarkersOf(format)
   const watch = new EventWatch(binding, log, rendered.isAsked)
-  /** Inspects each event; events that the client did not ask for are left out. Returns whether the stream is over. */
-  const inspect = (block: Buffer): boolean => {
+  /**
+   * Inspects each event; events that the client did not ask for are left out. Returns whether the stream is over.
+   * @param behind what came together with the events, and is not inspected yet
+   */
+  const inspect = (block: Buffer, behind: Buffer): boolean => {
     let isEnd = false
     let isWhole = true
     let failure: GatewayError | undefined
     const kept: string[] = []
+    let rest = ''
     forEachEvent(block.toString('utf8'), (raw, data) => {
       if (isEnd || failure) {
         isWhole = false
+        rest += raw
         return
       }
       if (data === undefined) {
@@ -66,9 +71,20 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
     })
     if (isWhole && !failure) output.write(block)
     else if (kept.length > 0) output.write(kept.join(''))
-    if (failure) output.fail(failure)
+    if (failure) output.fail(withAnswer(failure, rest + behind.toString('utf8')))
     else if (isEnd) output.end()
     return isEnd || failure !== undefined
+  }
+  /** A failure with the event that tells most of it: some providers send an error, and then the answer that has failed. */
+  const withAnswer = (failure: GatewayError, behind: string): GatewayError => {
+    let { event } = failure.more
+    if (event === undefined) return failure
+    forEachEvent(behind, (_raw, data) => {
+      const later = data === undefined ? undefined : parsed(data)
+      if (typeof later !== 'object' || later === null || watch.look(later, data as string) !== 'failed') return
+      event = watch.failure?.more.event ?? event
+    })
+    return new GatewayError(failure.kind, failure.message, { ...failure.more, event })
   }
   return {
     block(block) {
@@ -80,7 +96,7 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
         // Some providers report usage in every event: then no further scan would find any that passes.
         const isLast = scans === MOST_SCANS || (sure === at && scans > 1)
         at = isLast ? block.length : endOfBytes(block, sure)
-        if (at > sure && inspect(part(sure, at))) return
+        if (at > sure && inspect(part(sure, at), part(at, block.length))) return
       }
     },
     bodyEnd() {
@@ -92,6 +108,15 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
       if (format.sentinel !== undefined) output.write(`data: ${format.sentinel}${lineEnd}${lineEnd}`)
       output.end()
     },
+  }
+}
+
+/** The value of JSON text; undefined if it is none. */
+function parsed(data: string): Json {
+  try {
+    return JSON.parse(data)
+  } catch {
+    return undefined
   }
 }
 

@@ -2,7 +2,7 @@
 // one read are written at once. A stream without a proven end never looks complete to the client.
 
 import { type Deadline, now, unwatch, watch } from '../../core/deadlines.js'
-import type { GatewayError } from '../../core/errors.js'
+import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Sink } from '../../core/exchange.js'
 import { failureOf } from '../../core/log.js'
 import { atEndOfTurn } from '../../core/write-batch.js'
@@ -227,8 +227,15 @@ function sealed(output: Output, idSealer: IdSealer): Output {
   return {
     write: piece => output.write(idSealer.block(piece.toString('utf8'))),
     end: () => output.end(),
-    fail: error => output.fail(error),
+    fail: error => output.fail(sealedError(error, idSealer)),
   }
+}
+
+/** Seals the ids in the event that reports a failure. */
+function sealedError(error: GatewayError, idSealer: IdSealer): GatewayError {
+  const { event } = error.more
+  if (event === undefined) return error
+  return new GatewayError(error.kind, error.message, { ...error.more, event: JSON.parse(idSealer.event(JSON.stringify(event))) })
 }
 
 /** The last event of a body that ended without a blank line, with the missing line ends; undefined if it was cut. */
