@@ -94,6 +94,20 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       )
     })
 
+    const { sparse } = provider
+    if (sparse !== undefined)
+      test('what a provider says only at the end of a part, of an item or of the answer is not lost', { timeout: TIMEOUT }, async () => {
+        await holds(
+          fc.property(whole, cuts, fc.array(fc.nat(3), { minLength: 1, maxLength: 4 }), fc.nat(4), (answer, cut, levels, most) => {
+            if (isNone(answer)) return
+            const made = events(sparse(provider.unfold(answer, cut), levels, most))
+            same(client.faults(made), [], 'what is against the grammar')
+            same(client.essence(client.fold(made)), client.essence(mapped(answer)), 'what the stream makes up')
+          }),
+          runs(120),
+        )
+      })
+
     // Of dialects that tell one block or item after the other, `faults` names what overlaps.
     test('parts that a provider interleaves reach the client one after the other, each complete', { timeout: TIMEOUT }, async () => {
       await holds(

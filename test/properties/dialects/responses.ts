@@ -48,9 +48,8 @@ export const responses: Table = {
       if (item.type === 'function_call')
         return { ...item, id: numbered('fc', index), call_id: numbered('call', index), arguments: uncut(item.arguments, isCut) }
       if (item.type === 'reasoning') {
-        // Both tell the same: a provider sends the one or the other.
         const summary = list(item.summary).filter(part => part.text !== '')
-        const content = summary.length > 0 ? [] : list(item.content).filter(part => part.text !== '')
+        const content = list(item.content).filter(part => part.text !== '')
         return { ...item, id: numbered('rs', index), summary, content: content.length > 0 ? content : null }
       }
       // A refusal says something, and is the last thing that is said.
@@ -126,6 +125,22 @@ export const responses: Table = {
     })
     send(string(response.status), { response })
     return events
+  },
+  sparse(events, levels, most) {
+    // What comes whole only with its item comes behind the parts with pieces. The content of a thought is behind its summary.
+    const level = ({ type, part, content_index, summary_index }: Values): number => {
+      const isThought = string(type).startsWith('response.reasoning_text') || object(part).type === 'reasoning_text'
+      const place = isThought ? levels.length : number(content_index ?? summary_index)
+      return Math.max(...levels.slice(0, place + 1))
+    }
+    const isSaid = (event: Values): boolean => {
+      const { type, output_index } = event
+      if (output_index === undefined) return true
+      if (number(output_index) >= most) return false
+      if (type === 'response.output_item.done' || level(event) === 0) return true
+      return !string(type).endsWith('.delta') && (level(event) === 1 || (level(event) === 2 && type === 'response.output_item.added'))
+    }
+    return events.filter(isSaid).map((event, sequence_number) => ({ ...event, sequence_number }))
   },
   strand: ({ type, output_index, item }) =>
     string(type).startsWith('response.function_call') || object(item).type === 'function_call' ? `call ${output_index}` : undefined,

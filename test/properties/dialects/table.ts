@@ -91,6 +91,11 @@ export interface Provider extends Dialect {
   settle(response: Values): Values
   /** The stream in which a provider would send the answer. */
   unfold(response: Values, cut: Cut): Values[]
+  /**
+   * The same stream from a provider that leaves out what it says again later: of the parts of each item by the highest level so
+   * far (0: nothing, 1: pieces, 2: all but the item, 3: all but its end), and all of the items from the place `most` on.
+   */
+  sparse?(events: readonly Values[], levels: readonly number[], most: number): Values[]
   /** Of which part of an answer an event tells, where a provider may weave it with those of other parts; nothing where it may not. */
   strand(event: Values): string | undefined
   read(request: Values): Conversation
