@@ -77,6 +77,7 @@ export interface ReadOptions {
 
 /** The result of reading a configuration. */
 export interface ReadConfig {
+  /** The first one without what its grammar refuses. */
   documents: readonly YamlDocument[]
   /** All errors; a configuration with any is not served. */
   findings: readonly Finding[]
@@ -106,7 +107,8 @@ export async function readConfig(path: string, plan: PlanFacts, displayed: strin
   const [document] = documents
   if (document === undefined || findings.length > 0)
     return { documents, findings: findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })) }
-  return { documents, ...(await read(document, plan, dirname(resolve(path)), options)) }
+  const { rest = document, ...result } = await read(document, plan, dirname(resolve(path)), options)
+  return { documents: [rest, ...documents.slice(1)], ...result }
 }
 
 function good({ findings, loaded }: Omit<ReadConfig, 'documents'>): Loaded {
@@ -135,7 +137,7 @@ async function read(
   plan: PlanFacts,
   folder: string,
   options: ReadOptions = {},
-): Promise<Omit<ReadConfig, 'documents'>> {
+): Promise<Omit<ReadConfig, 'documents'> & { rest?: YamlDocument }> {
   // Defaults are filled into a copy: the document is what is written.
   const value = structuredClone(document.value ?? {})
   if (plan.validateGateway(value)) {
@@ -147,11 +149,11 @@ async function read(
   const { findInRest, gatewayFindings, restOfGateway } = await import('./gateway-findings.js')
   const findings = gatewayFindings(document)
   const rest = restOfGateway(document)
-  if (!plan.validateGateway(rest.value)) return { findings }
-  const file = rest.value as GatewayData
-  findings.push(...(await expressionFindings(file, document)))
-  const loaded = link(file, plan, folder, findInRest(findIn(document, findings), document, rest), options)
-  return { findings, loaded }
+  const file = structuredClone(rest.value) as GatewayData
+  if (!plan.validateGateway(file)) return { findings }
+  findings.push(...(await expressionFindings(file, rest)))
+  const loaded = link(file, plan, folder, findInRest(findIn(rest, findings), rest), options)
+  return { findings, loaded, rest }
 }
 
 /** Reads each section, checks what the grammar cannot, and puts the configuration together. */

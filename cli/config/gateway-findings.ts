@@ -22,11 +22,13 @@ export function restOfGateway(document: YamlDocument): Rest {
 }
 
 /** Reports an error in the rest of a document, unless what was left out explains it. */
-export function findInRest(find: Find, document: YamlDocument, { without }: Rest): Find {
+export function findInRest(find: Find, rest: Rest): Find {
+  const { without } = rest
   const names = new Set(without.flat().map(String))
   return (pointer, rule, detail, remedy) => {
-    const isAround = without.some(one => pointer.every((part, index) => one[index] === part))
-    const isNamed = names.has(String(valueAt(document.value, pointer)))
+    const inFile = rest.written(pointer)
+    const isAround = without.some(one => inFile.every((part, index) => one[index] === part))
+    const isNamed = names.has(String(valueAt(rest.value, pointer)))
     const isOfStore = rule.endsWith('/store') && names.has('store')
     if (!isAround && !isNamed && !isOfStore) find(pointer, rule, detail, remedy)
   }

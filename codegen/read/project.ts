@@ -214,9 +214,9 @@ const DECIDING: ReadonlySet<unknown> = new Set(['extends', 'like', 'answer', 'do
 /** A document, or where its grammar does not hold, the part of it that others can be checked with; undefined if that is nothing. */
 function soundPart(project: Project, grammar: keyof typeof ENOUGH, document: YamlDocument): YamlDocument | undefined {
   if (checkGrammar(project, grammar, document)) return document
-  const { value, without } = restOf(project, grammar, document, ENOUGH[grammar])
-  const isEnough = ENOUGH[grammar].every(key => Object.hasOwn(Object(value), key))
-  return isEnough && !without.some(([key]) => DECIDING.has(key)) ? { ...document, value, without } : undefined
+  const rest = restOf(project, grammar, document, ENOUGH[grammar])
+  const isEnough = ENOUGH[grammar].every(key => Object.hasOwn(Object(rest.value), key))
+  return isEnough && !rest.without.some(([key]) => DECIDING.has(key)) ? rest : undefined
 }
 
 /** A provider's data, merged with the one that it extends. */
