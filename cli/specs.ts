@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
 import type { Schema } from '../codegen/read/schemas.js'
+import { withShared } from '../codegen/read/shared.js'
 import type { SpecSchema } from '../codegen/read/spec.js'
 import { HOME } from './home.js'
 
@@ -13,10 +14,14 @@ const known = new Map<string, ReadonlyMap<string, Schema>>()
 export function specsOf(name: string): ReadonlyMap<string, Schema> {
   let found = known.get(name)
   if (found === undefined) {
-    found = new Map([[name, load(readFileSync(join(HOME, 'schemas', 'config', `${name}.yaml`), 'utf8')) as Schema]])
+    found = new Map([[name, withShared(read(name), read)]])
     known.set(name, found)
   }
   return found
+}
+
+function read(name: string): Schema {
+  return load(readFileSync(join(HOME, 'schemas', 'config', `${name}.yaml`), 'utf8')) as Schema
 }
 
 /** The spec itself. */

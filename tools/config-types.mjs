@@ -31,11 +31,12 @@ function typed(schema, file) {
   if (typeof schema !== 'object' || schema === null) return schema
   const { $ref, ...own } = schema
   if ($ref !== undefined) {
-    const name = $ref.replace('#/$defs/', '')
-    const definition = file.grammar.$defs[name]
+    const [, other, name] = /^(?:([a-z_]+)\.yaml)?#\/\$defs\/([a-z_]+)$/.exec($ref)
+    const home = other === undefined ? file : read(other)
+    const definition = home.grammar.$defs[name]
     // A definition that is not an object is inlined.
-    if (definition.type !== 'object' || definition.properties === undefined) return typed({ ...definition, ...own }, file)
-    return { tsType: define(typeName(file.name, name), definition, file), ...(own.description && { description: own.description }) }
+    if (definition.type !== 'object' || definition.properties === undefined) return typed({ ...definition, ...own }, home)
+    return { tsType: define(typeName(home.name, name), definition, home), ...(own.description && { description: own.description }) }
   }
   const result = {}
   for (const [keyword, value] of Object.entries(own)) {
@@ -54,6 +55,10 @@ function typed(schema, file) {
   return isAny ? { ...result, tsType: 'unknown' } : result
 }
 
+function read(name) {
+  return { name, grammar: load(readFileSync(join(FOLDER, `${name}.yaml`), 'utf8')) }
+}
+
 /** Adds a type once; returns its name. */
 function define(name, schema, file) {
   if (definitions[name] === undefined) {
@@ -66,7 +71,7 @@ function define(name, schema, file) {
 for (const path of readdirSync(FOLDER)
   .filter(name => name.endsWith('.yaml'))
   .sort()) {
-  const file = { name: basename(path, '.yaml'), grammar: load(readFileSync(join(FOLDER, path), 'utf8')) }
+  const file = read(basename(path, '.yaml'))
   define(`${typeName(file.name)}Data`, file.grammar, file)
 }
 const root = { type: 'object', additionalProperties: false, properties: {}, $defs: definitions }

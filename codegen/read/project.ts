@@ -24,6 +24,7 @@ import { isLike, type Named, OF_FORMATS, OF_ROUTES, resolved } from './like.js'
 import { HALVES, type Half, halfName, isOfHalf, type MappingData, usesOf, withNames, withParts } from './parts.js'
 import { restOf } from './rest-of.js'
 import { type Schema, schemaId } from './schemas.js'
+import { withShared } from './shared.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { isFolder } from './status.js'
 import { onlyDocument, type Pointer, parseFilled, parseYaml, type YamlDocument } from './yaml.js'
@@ -231,26 +232,29 @@ function providerOf(project: Project, document: YamlDocument, base: ProviderData
   return filled(project, 'provider', document, file)
 }
 
-/** The last grammars that were read, by their names: consecutive projects usually have the same ones, and what is compiled of one is kept with it. */
-const grammars = new Map<string, { text: string; schema: Schema }>()
+/** The last grammars that were read: consecutive projects usually have the same ones, and what is compiled of one is kept with it. */
+let grammars: { text: string; schemas: ReadonlyMap<string, Schema> } | undefined
 
 function readConfigSchemas(project: Project, folder: string): void {
-  for (const file of list(folder)) {
-    if (!file.endsWith('.yaml')) continue
-    const path = join(folder, file)
-    const name = basename(file, '.yaml')
-    const text = readFileSync(path, 'utf8')
-    let known = grammars.get(name)
-    if (known?.text !== text) {
-      const before = project.findings.length
-      const document = onlyDocument(parseYaml(display(path), text, project.findings), project.findings)
-      if (document === undefined) continue
-      known = { text, schema: document.value as Schema }
-      // What is found in one is found each time.
-      if (project.findings.length === before) grammars.set(name, known)
-    }
-    project.configSchemas.set(name, known.schema)
+  const files = list(folder)
+    .filter(file => file.endsWith('.yaml'))
+    .map(file => ({ path: join(folder, file), name: basename(file, '.yaml'), text: readFileSync(join(folder, file), 'utf8') }))
+  if (files.length === 0) return
+  const text = JSON.stringify(files.map(({ name, text }) => [name, text]))
+  const before = project.findings.length
+  const schemas = grammars?.text === text ? grammars.schemas : grammarsOf(files, project.findings)
+  // What is found in one is found each time.
+  if (project.findings.length === before) grammars = { text, schemas }
+  for (const [name, schema] of schemas) project.configSchemas.set(name, schema)
+}
+
+function grammarsOf(files: readonly { path: string; name: string; text: string }[], findings: Finding[]): ReadonlyMap<string, Schema> {
+  const own = new Map<string, Schema>()
+  for (const { path, name, text } of files) {
+    const document = onlyDocument(parseYaml(display(path), text, findings), findings)
+    if (document !== undefined) own.set(name, document.value as Schema)
   }
+  return new Map([...own].map(([name, schema]) => [name, withShared(schema, other => own.get(other))]))
 }
 
 function readDialects(project: Project, folder: string): void {

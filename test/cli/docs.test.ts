@@ -10,12 +10,14 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type * as DefaultsModule from '../../cli/defaults.js'
 import { freePort } from '../../cli/ports.js'
 import type * as PrepareModule from '../../cli/prepare.js'
+import type * as SpecsModule from '../../cli/specs.js'
 import { blocksOf, Shell, writeBlock } from '../docs-page.js'
 import { KEY, startGateway, startSimulator } from '../harness.js'
 
 const root = join(import.meta.dirname, '../..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
 const { prepare } = (await import(built('cli/prepare.js'))) as typeof PrepareModule
+const { specOf } = (await import(built('cli/specs.js'))) as typeof SpecsModule
 const { DEMO_KEY } = (await import(built('cli/defaults.js'))) as typeof DefaultsModule
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
@@ -130,7 +132,7 @@ describe('the blocks of all pages', () => {
       'simulator_scenario',
       'fault',
     ].map(name => {
-      const { required: _, ...schema } = load(readFileSync(join(root, 'schemas/config', `${name}.yaml`), 'utf8')) as Record<string, unknown>
+      const { required: _, ...schema } = specOf(name)
       return [name, schema]
     }),
   )
