@@ -167,13 +167,13 @@ describe.concurrent.each(Object.keys(NEVER_SAID))('an empty answer that is trans
 /** The words with which a provider breaks off an answer, and with which it says that an answer is not whole, or was refused. */
 const ENDS: Readonly<Record<'chat' | 'generate', Record<'broken' | 'cut' | 'filtered', readonly string[]>>> = {
   chat: {
-    broken: ['error', 'insufficient_system_resource', 'network_error'],
-    cut: ['length', 'model_length', 'model_context_window_exceeded'],
+    broken: ['abort', 'error', 'insufficient_system_resource', 'network_error'],
+    cut: ['length', 'max_tokens', 'model_length', 'model_context_window_exceeded'],
     filtered: ['content_filter', 'sensitive'],
   },
   generate: {
     broken: ['MALFORMED_FUNCTION_CALL', 'MALFORMED_RESPONSE', 'MISSING_THOUGHT_SIGNATURE', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'],
-    cut: ['MAX_TOKENS', 'OTHER', 'FINISH_REASON_UNSPECIFIED', 'OF_TOMORROW'],
+    cut: ['MAX_TOKENS', 'CONTINUATION', 'OTHER', 'FINISH_REASON_UNSPECIFIED', 'OF_TOMORROW'],
     filtered: ['SAFETY', 'RECITATION'],
   },
 }
