@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
 import { isFolder } from '../codegen/read/status.js'
-import { parseYaml } from '../codegen/read/yaml.js'
-import { readConfig } from './config/config.js'
+import { parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
+import { folderProblem } from '../control/folder.js'
+import { readConfig, type Settings } from './config/config.js'
 import { type CommandResult, count, UsageError } from './output.js'
 import { doubtsBeside } from './overlay/doubts.js'
 import { unreadBeside } from './overlay/unread.js'
@@ -47,6 +48,8 @@ export async function check(path: string, options: CheckOptions): Promise<Comman
     const documents = parseYaml(config, readFileSync(config, 'utf8'), [])
     const [document] = documents
     const warnings = [...warningsIn(documents, prepared), ...unreadBeside(dirname(config)), ...doubtsBeside(config, document)]
+    // Without secrets, this is not the machine that serves.
+    if (options.env !== false && document !== undefined) warnings.push(...folderDoubts(document, prepared.settings))
     if (options.online && document !== undefined) {
       const { askUpstreams } = await import('./online.js')
       const { findings, asked } = await askUpstreams(prepared, document, rootsOf(dirname(config)).roots)
@@ -73,6 +76,14 @@ export async function check(path: string, options: CheckOptions): Promise<Comman
   } finally {
     await snapshot.close()
   }
+}
+
+/** The warning about a store whose folder a start could not use. */
+function folderDoubts(document: YamlDocument, { store }: Settings): Finding[] {
+  const problem = store && folderProblem(store.folder)
+  if (problem === undefined) return []
+  const remedy = 'name another folder, `store: { folder: … }`, or check as the user that runs the gateway'
+  return [{ ...document.at(['store']), rule: 'store/unwritable', detail: problem, remedy }]
 }
 
 /** The warnings about a file with errors, as far as they need nothing else. */

@@ -119,10 +119,12 @@ export function warningsOfFile(documents: readonly YamlDocument[], gateway: Gate
 }
 
 /** The warnings about what is served. */
-function warningsOfServed(document: YamlDocument, { gateway, snapshot }: Prepared): Finding[] {
+function warningsOfServed(document: YamlDocument, { gateway, snapshot, settings }: Prepared): Finding[] {
   const findings: Finding[] = []
   const warn = findIn(document, findings)
   const models = [...snapshot.models.values()]
+  if (models.length > 0 && gateway.keys.length === 0 && settings.store === undefined && settings.tokens === undefined)
+    warn(['models'], 'keys/none', 'nobody can call a model, since there are no keys', 'add keys, store or jwt')
   // A pattern matches more models than lists show.
   const beginnings = Object.keys(gateway.models).flatMap(name => (name.includes('*') ? [name.slice(0, name.indexOf('*'))] : []))
   const mayMean = (pattern: string): boolean => {

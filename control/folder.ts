@@ -1,6 +1,7 @@
 // The folder of an instance, and what keeps a store from being made in it.
 
 import { accessSync, chmodSync, closeSync, constants, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 /** The first bytes of an SQLite file. */
 const HEADER = 'SQLite format 3\0'
@@ -29,6 +30,19 @@ export function storeProblem(folder: string, file: string | undefined): string |
     return `${file} cannot be written: ${codeOf(error)}`
   }
   return isDatabase(file) ? undefined : `${file} is not an SQLite database`
+}
+
+/** Why this user could neither make nor write a folder, in a sentence; undefined if nothing is known against it. Makes nothing. */
+export function folderProblem(folder: string): string | undefined {
+  let at = folder
+  while (!existsSync(at)) at = dirname(at)
+  if (!statSync(at).isDirectory()) return `the folder ${folder} cannot be made, since ${at} is a file`
+  try {
+    accessSync(at, constants.R_OK | constants.W_OK | constants.X_OK)
+    return undefined
+  } catch (error) {
+    return `the folder ${folder} cannot be ${at === folder ? 'written' : 'made'} by this user: ${codeOf(error)}`
+  }
 }
 
 /** The error for a file of the folder that cannot be used, as a sentence; `advice` says what to do. */

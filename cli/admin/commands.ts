@@ -15,7 +15,7 @@ import { ask, askAll, cutOff, open, query, refuseTaken, type Where } from './cli
 import { readText } from './files.js'
 import { readDump, type Source } from './import.js'
 import { type Reconciled, reconcile } from './reconcile.js'
-import { instant } from './times.js'
+import { instant } from '../times.js'
 import { askUsage, type UsageRow } from './usage.js'
 
 type Options = Where & { json?: boolean }

@@ -12,7 +12,7 @@ import { isObject } from '../../engine/core/members.js'
 import { HIGHEST } from '../../engine/core/usage.js'
 import { jsonOr } from '../json.js'
 import { CommandError } from '../output.js'
-import { instant } from './times.js'
+import { instant } from '../times.js'
 
 export type Source = 'litellm' | 'new-api' | 'csv'
 

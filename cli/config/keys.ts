@@ -5,6 +5,7 @@ import { rateLimitsIn } from '../../engine/limits/rate-text.js'
 import type { KeyConfig } from '../../engine/snapshot/config.js'
 import { isAddressRange } from '../../engine/snapshot/key.js'
 import type { GatewayData, GatewayKey } from '../../schemas/config/types.js'
+import { instant } from '../times.js'
 import type { BudgetReader } from './budgets.js'
 import type { Find } from './find.js'
 import { checkGroups } from './groups.js'
@@ -35,18 +36,26 @@ function checkKey(key: GatewayKey, index: number, file: GatewayData, find: Find)
     if (!isAddressRange(range))
       find(['keys', index, 'ips', number], 'key/ips', `${range} is not an address or a range`, 'write one such as 10.0.0.0/8')
   })
+  if (key.expires !== undefined && instant(key.expires) === undefined)
+    find(
+      ['keys', index, 'expires'],
+      'key/expires',
+      `there is no day such as ${key.expires.slice(0, 10)}`,
+      'write one that the calendar has',
+    )
   checkRateLimits(key.limits, ['keys', index, 'limits'], find)
   checkGroups(file, key.groups, ['keys', index, 'groups'], find)
 }
 
 function keyOf(key: GatewayKey, sha256: string, budgets: BudgetReader, index: number): KeyConfig {
+  const expires = key.expires === undefined ? undefined : instant(key.expires)
   return {
     name: key.name,
     sha256,
     groups: key.groups,
     ...(key.limits && { rateLimits: rateLimitsIn(key.limits) }),
     ...(key.models && { models: key.models }),
-    ...(key.expires !== undefined && { expires: Date.parse(key.expires) }),
+    ...(expires !== undefined && { expires }),
     ...(key.team !== undefined && { team: key.team }),
     ...(key.routes && { routes: key.routes }),
     ...(key.ips && { ips: key.ips }),

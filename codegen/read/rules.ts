@@ -698,6 +698,12 @@ export const RULES: readonly Rule[] = [
     'keys: [{ name: me, value: $KEY, ips: [10.0.0.0/40] }]',
     'Write one such as 10.0.0.0/8.',
   ),
+  error(
+    'key/expires',
+    'The day on which a key expires is in the calendar.',
+    "keys: [{ name: me, value: $KEY, expires: '2027-02-30' }]",
+    'Write a day that the month has.',
+  ),
   error('admin/store', '`admin` needs a store.', 'admin: { listen: 127.0.0.1:8081 }', 'Add `store: sqlite`, or remove `admin`.'),
   error(
     'admin/listen',
@@ -814,6 +820,18 @@ export const RULES: readonly Rule[] = [
     'A key may use at least one model.',
     'keys: [{ name: me, value: $KEY, groups: [nobody] }]',
     'Give the key a group of a model, or a pattern that matches one.',
+  ),
+  warning(
+    'store/unwritable',
+    'The folder of the store can be made and written by the user that runs the gateway.',
+    'store: { folder: /var/lib/elsewhere }',
+    'Name a folder that this user can write, or check as the user that runs the gateway.',
+  ),
+  warning(
+    'keys/none',
+    'Someone can call the models: there is a key, a store that may have keys, or an identity provider.',
+    'models: { m: { targets: [{ upstream: one }] } }',
+    'Add `keys`, `store` or `jwt`.',
   ),
   warning(
     'key/expired',
