@@ -21,6 +21,7 @@ const MILLION = 1_000_000
 /** Converts a whole file into a plan. Every setting gets a line. */
 export function readLitellm(file: unknown, plan: Plan): void {
   const { model_list, router_settings, litellm_settings, general_settings, environment_variables, ...rest } = record(file)
+  for (const entry of list(model_list)) reserveVariable(record(record(entry).litellm_params), plan)
   for (const [index, entry] of list(model_list).entries()) readModel(record(entry), `model_list[${index}]`, plan)
   const router = record(router_settings)
   const settings = record(litellm_settings)
@@ -55,7 +56,7 @@ function readModel(entry: Data, path: string, plan: Plan): void {
     return
   }
   const slash = asked.indexOf('/')
-  const prefix = slash < 0 ? 'openai' : asked.slice(0, slash)
+  const prefix = prefixOf(asked)
   const provider = providerOf(prefix, plan)
   if (provider === undefined) {
     plan.tell(`${path}.litellm_params.model`, 'unsupported', `there is no provider ${prefix}; write a file in providers/ for it`)
@@ -74,6 +75,7 @@ function readModel(entry: Data, path: string, plan: Plan): void {
   const target: Target = {
     upstream,
     model: slash < 0 ? asked : asked.slice(slash + 1),
+    ...knownAs(info.base_model, `${path}.model_info.base_model`, plan),
     ...(typeof params.weight === 'number' && { weight: params.weight }),
     ...(typeof params.order === 'number' && { priority: params.order }),
   }
@@ -102,7 +104,20 @@ const FACTS: ReadonlySet<string> = new Set([
   'output_cost_per_token',
   'mode',
   'id',
+  'base_model',
 ])
+
+const prefixOf = (model: string): string => (model.includes('/') ? model.slice(0, model.indexOf('/')) : 'openai')
+
+/** Which model a deployment is; it may be written with the provider's name before it. */
+function knownAs(given: unknown, path: string, plan: Plan): Pick<Target, 'known_as'> {
+  if (given === undefined) return {}
+  const name = String(given)
+  const isPrefixed = name.includes('/') && providerOf(prefixOf(name), plan) !== undefined
+  const known = isPrefixed ? name.slice(name.indexOf('/') + 1) : name
+  plan.tell(path, 'exact', `known_as of the target: ${known}`)
+  return { known_as: known }
+}
 
 function providerOf(prefix: string, { project }: Plan): string | undefined {
   const known = [...project.providers].find(([, { data }]) => data.known_as?.litellm?.includes(prefix))?.[0]
@@ -110,25 +125,38 @@ function providerOf(prefix: string, { project }: Plan): string | undefined {
   return project.providers.has(name) ? name : undefined
 }
 
+/** The variable that LiteLLM reads a setting from. */
+const variableIn = (given: unknown): string | undefined => (typeof given === 'string' ? /^os\.environ\/(\w+)$/.exec(given)?.[1] : undefined)
+
+/** Keeps the variable of a deployment's account for it, so that no key in the file gets its name. */
+function reserveVariable(params: Data, plan: Plan): void {
+  const variable = variableIn(params.api_key)
+  const provider = providerOf(prefixOf(String(params.model ?? '')), plan)
+  if (variable !== undefined) plan.variables.add(variable)
+  // Without a key LiteLLM reads the usual variable.
+  else if (!isSaid(params.api_key) && provider !== undefined && !plan.isOwn(provider)) plan.variables.add(plan.usualVariable(provider))
+}
+
+const isSaid = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
 /** Replaces a secret by a variable, which is told; the secret itself is never written. */
 function secretOf(given: unknown, provider: string, path: string, plan: Plan): string {
-  const variable = typeof given === 'string' ? /^os\.environ\/(\w+)$/.exec(given)?.[1] : undefined
-  if (variable !== undefined) {
-    plan.tell(path, 'exact', `$${variable}`)
-    return `$${variable}`
+  const read = variableIn(given)
+  if (read !== undefined) {
+    plan.tell(path, 'exact', `$${read}`)
+    return `$${read}`
   }
-  const isGiven = typeof given === 'string' && given !== ''
-  if (!isGiven && plan.isOwn(provider)) {
+  if (!isSaid(given) && plan.isOwn(provider)) {
     plan.tell(path, 'exact', `secret: none, because there is no key for ${provider}`)
     return 'none'
   }
-  const usual = plan.usualSecret(provider)
+  const variable = isSaid(given) ? plan.variableFor(given, provider) : plan.usualVariable(provider)
   plan.tell(
     path,
     'by hand',
-    `${isGiven ? 'the file contains a key' : 'the file has no key'}; set it as ${usual.slice(1)} in the environment`,
+    `${isSaid(given) ? 'the file contains a key' : 'the file has no key'}; set it as ${variable} in the environment`,
   )
-  return usual
+  return `$${variable}`
 }
 
 function baseOf(given: unknown, path: string, provider: string, plan: Plan): string | undefined {

@@ -15,6 +15,7 @@ export interface Line {
 export interface Target {
   upstream: string
   model: string
+  known_as?: string
   priority?: number
   weight?: number
   defaults?: Record<string, unknown>
@@ -53,7 +54,10 @@ export interface Gateway {
 export class Plan {
   readonly lines: Line[] = []
   readonly gateway: Gateway = { keys: [], upstreams: {}, models: {} }
+  /** The environment variables that the result reads, or will read. */
+  readonly variables = new Set<string>()
   private readonly known = new Map<string, string>()
+  private readonly literals = new Map<string, string>()
 
   constructor(readonly project: Project) {}
 
@@ -75,8 +79,21 @@ export class Plan {
   }
 
   /** The environment variable that usually holds a provider's key. */
-  usualSecret(provider: string): string {
-    return `$${this.project.providers.get(provider)?.data.secret_env ?? `${provider.toUpperCase().replaceAll('-', '_')}_API_KEY`}`
+  usualVariable(provider: string): string {
+    return this.project.providers.get(provider)?.data.secret_env ?? `${provider.toUpperCase().replaceAll('-', '_')}_API_KEY`
+  }
+
+  /** The environment variable for a key that the old file contains: each key has its own, since each is another account. */
+  variableFor(literal: string, provider: string): string {
+    const id = JSON.stringify([provider, literal])
+    const before = this.literals.get(id)
+    if (before !== undefined) return before
+    const usual = this.usualVariable(provider)
+    let variable = usual
+    for (let number = 2; this.variables.has(variable); number++) variable = `${usual}_${number}`
+    this.variables.add(variable)
+    this.literals.set(id, variable)
+    return variable
   }
 
   /** Whether a provider is a server of one's own, which usually has no keys. */

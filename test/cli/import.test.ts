@@ -47,6 +47,9 @@ general_settings: { master_key: os.environ/MASTER_KEY, database_url: os.environ/
 environment_variables: { REDIS_HOST: localhost }
 `
 
+/** The only finding is that there are no keys. */
+const ONLY_KEYS = /^gateway\.yaml:\d+:\d+ {2}keys\/none {2}[^\n]*\n$/
+
 describe('sluice import', () => {
   test('gives a local server without a key none, names each variable that is left to be set, and the file is good', async () => {
     const config = `model_list:
@@ -72,7 +75,59 @@ describe('sluice import', () => {
     for (const [, secret = ''] of secrets.filter(([, one]) => one !== 'none')) expect(told.join()).toContain(secret.replace('$', ''))
     expect(told).toHaveLength(5)
     const env = { STUDIO_KEY: 'some-key', ANTHROPIC_API_KEY: 'another-key' }
-    expect(await sluice(['check'], folder, env)).toMatchObject({ code: 0, err: '' })
+    // Keys for callers are what is missing.
+    expect(await sluice(['check'], folder, env)).toMatchObject({ code: 0, err: expect.stringMatching(ONLY_KEYS) })
+  })
+
+  test('keeps accounts apart: each key of the file has a variable of its own, whatever the order', async () => {
+    const at = (name: string, key: string): string =>
+      `  - { model_name: ${name}, litellm_params: { model: openai/gpt-4o${key === '' ? '' : `, api_key: ${key}`} } }\n`
+    const files: [keys: string[], secrets: string[]][] = [
+      [
+        ['sk-aaaa-of-one', 'sk-bbbb-of-two', 'os.environ/OPENAI_API_KEY', 'sk-aaaa-of-one'],
+        ['$OPENAI_API_KEY_2', '$OPENAI_API_KEY_3', '$OPENAI_API_KEY'],
+      ],
+      [
+        ['sk-aaaa-of-one', 'sk-bbbb-of-two'],
+        ['$OPENAI_API_KEY', '$OPENAI_API_KEY_2'],
+      ],
+      // Without a key LiteLLM takes the usual variable.
+      [
+        ['sk-aaaa-of-one', ''],
+        ['$OPENAI_API_KEY_2', '$OPENAI_API_KEY'],
+      ],
+      [
+        ['os.environ/OPENAI_API_KEY_2', 'sk-aaaa-of-one', 'sk-bbbb-of-two'],
+        ['$OPENAI_API_KEY_2', '$OPENAI_API_KEY', '$OPENAI_API_KEY_3'],
+      ],
+    ]
+    const folder = folderOf(
+      Object.fromEntries(files.map(([keys], index) => [`${index}.yaml`, `model_list:\n${keys.map(key => at('gpt', key)).join('')}`])),
+    )
+    for (const [index, [keys, secrets]] of files.entries()) {
+      const { out } = await sluice(['import', 'litellm', `${index}.yaml`, '--json'], folder)
+      expect(out).not.toMatch(/-of-(one|two)/)
+      const { gateway, lines } = JSON.parse(out) as { gateway: { upstreams: Record<string, { secret: string }> } & Gateway; lines: Line[] }
+      expect(Object.values(gateway.upstreams).map(({ secret }) => secret)).toEqual(secrets)
+      const targets = gateway.models.gpt?.targets as { upstream: string }[]
+      expect(new Set(targets.map(({ upstream }) => upstream)).size).toBe(new Set(keys).size)
+      const told = lines.filter(({ path }) => path.endsWith('.api_key')).map(({ why }) => why)
+      for (const secret of secrets) expect(told.join(' ')).toContain(secret.slice(1))
+    }
+  })
+
+  test('takes the model that a deployment is, with or without the provider before it', async () => {
+    const entry = (name: string, base: string): string =>
+      `  - { model_name: ${name}, litellm_params: { model: azure/ours-${name}, api_key: os.environ/AZURE_KEY, api_base: 'https://mine.openai.azure.com' }, model_info: { base_model: ${base} } }\n`
+    const folder = folderOf({ 'config.yaml': `model_list:\n${entry('a', 'azure/gpt-5-mini')}${entry('b', 'gpt-5-nano')}` })
+    const { out } = await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml', '--json'], folder)
+    const { gateway, lines } = JSON.parse(out) as { gateway: Gateway; lines: Line[] }
+    expect(Object.values(gateway.models).flatMap(({ targets }) => targets)).toMatchObject([
+      { model: 'ours-a', known_as: 'gpt-5-mini' },
+      { model: 'ours-b', known_as: 'gpt-5-nano' },
+    ])
+    expect(lines.filter(({ path }) => path.endsWith('base_model')).map(({ verdict }) => verdict)).toEqual(['exact', 'exact'])
+    expect(await sluice(['check', '--no-env'], folder)).toMatchObject({ code: 0 })
   })
 
   test('turns a file of LiteLLM into a valid file, with a line about each setting and no secret', async () => {
@@ -205,7 +260,7 @@ describe('sluice import', () => {
       },
       'claude-old': { targets: [{ upstream: 'anthropic', model: 'claude-old' }] },
     })
-    expect(await sluice(['check', '--no-env'], folder)).toMatchObject({ code: 0, err: '' })
+    expect(await sluice(['check', '--no-env'], folder)).toMatchObject({ code: 0, err: expect.stringMatching(ONLY_KEYS) })
   })
 
   test('reads channels of new-api with prices, and the groups of both', async () => {
@@ -236,7 +291,7 @@ describe('sluice import', () => {
     const gateway = load(readFileSync(join(folder, 'gateway.yaml'), 'utf8')) as Gateway & { groups: object }
     expect(gateway.groups).toEqual({ default: {}, vip: { times: 0.8 } })
     expect(gateway.models['gpt-5-mini']).toMatchObject({ groups: ['vip'], price: { input: 0.25, output: 2, cached: 0.025 } })
-    expect(await sluice(['check', '--no-env', '--strict'], folder)).toMatchObject({ code: 0, err: '' })
+    expect(await sluice(['check', '--no-env', '--strict'], folder)).toMatchObject({ code: 1, err: expect.stringMatching(ONLY_KEYS) })
     expect(await sluice(['import', 'litellm', 'channels.json', '--prices', 'options.json'], folder)).toMatchObject({ code: 64 })
   })
 
