@@ -33,11 +33,21 @@ export async function faults({ config, only = '', quick = false, json = false }:
     process.exitCode = 1
     return
   }
-  const results = await runCases(cases)
+  const results = await runCases(cases, progressOf(cases.length))
   const failed = results.filter(({ findings }) => findings.length > 0)
   if (json) console.log(JSON.stringify(documentOf(results, failed), null, 2))
   else console.log(print(results))
   process.exitCode = failed.length > 0 || results.length === 0 ? 1 : 0
+}
+
+/** Shows a person at a terminal how far the suite is; the line goes away at the end. */
+function progressOf(all: number): ((result: Result) => void) | undefined {
+  if (!process.stderr.isTTY) return undefined
+  let done = 0
+  return () => {
+    done++
+    process.stderr.write(done < all ? `\r${done} of ${all} cases` : '\r\u001b[K')
+  }
 }
 
 function documentOf(results: readonly Result[], failed: readonly Result[]): object {

@@ -130,14 +130,15 @@ async function load(plan: Plan, file: Record<string, unknown>): Promise<Loaded> 
 
 /**
  * A case's configuration: upstreams have the given addresses, deadlines are the suite's times a factor, and the key may use
- * every model.
+ * every model. It needs no store, since none runs: budgets would refuse every request.
  */
 export function configOf(
-  { loaded: { gateway } }: Case,
+  { loaded: { gateway: all } }: Case,
   baseOf: (upstream: string) => string,
   sha256: string,
   slowness: number,
 ): GatewayConfig {
+  const { budgets, keeps, ...gateway } = all
   const deadlines = Object.fromEntries(Object.entries(DEADLINES).map(([name, time]) => [name, time * slowness]))
   const upstreams = Object.fromEntries(
     Object.entries(gateway.upstreams).map(([name, upstream]) => [
@@ -145,26 +146,28 @@ export function configOf(
       { ...unbounded(upstream), base: baseOf(name), limits: { ...upstream.limits, ...deadlines } },
     ]),
   )
+  const groupsOfAll = Object.entries(gateway.groups ?? {}).map(([name, { budgets: _, ...group }]) => [name, group])
   const groups = [...new Set(['default', ...Object.values(gateway.models).flatMap(({ groups = [] }) => groups)])]
   const key = { name: 'sluice-faults', sha256, groups, enabled: true }
   return {
     ...gateway,
     upstreams,
+    ...(gateway.groups && { groups: Object.fromEntries(groupsOfAll) }),
     models: plainly(gateway.models),
     keys: [...gateway.keys, key],
     limits: { ...gateway.limits, ...deadlines },
   }
 }
 
-/** An upstream without a queue. */
-function unbounded({ concurrency, ...upstream }: UpstreamConfig): UpstreamConfig {
+/** An upstream without a queue, and without budgets. */
+function unbounded({ concurrency, budgets, ...upstream }: UpstreamConfig): UpstreamConfig {
   return upstream
 }
 
-/** Models whose targets are called one after the other for every request, because the suite judges fail-over. */
+/** Models whose targets are called one after the other for every request, because the suite judges fail-over; without budgets. */
 function plainly(models: GatewayConfig['models']): GatewayConfig['models'] {
   const plain: Record<string, ModelConfig> = Object.create(null)
-  for (const [name, { routing, targets, ...model }] of Object.entries(models))
+  for (const [name, { routing, budgets, targets, ...model }] of Object.entries(models))
     plain[name] = { ...model, targets: targets.map(({ only, ...target }) => target) }
   return plain
 }

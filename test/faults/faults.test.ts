@@ -1,13 +1,14 @@
 // The fault suite, and a check that it detects violations.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Scenario } from '../../cli/faults/scenarios.js'
 import type * as FaultsModule from '../../cli/faults.js'
-import { type Ended, sluice } from '../command.js'
+import { type Ended, MAIN, sluice } from '../command.js'
 
 const root = join(import.meta.dirname, '../..')
 const { casesOf, pairwise, runCases } = (await import(pathToFileURL(join(root, 'dist/cli/faults.js')).href)) as typeof FaultsModule
@@ -75,6 +76,31 @@ models:
     expect(out.trimEnd().split('\n').at(-1)).toMatch(/^11 passed, 0 failed$/)
     expect(code).toBe(0)
   })
+
+  test.skipIf(!existsSync('/usr/bin/script'))(
+    'needs no store and no identity provider of the file, and shows on a terminal how far it is',
+    () => {
+      const config = file(`
+keys: [{ name: team, value: key-of-the-team, budget: 1/day }]
+store: { folder: ${join(folder, 'store')} }
+admin: { listen: '127.0.0.1:1' }
+state: redis://127.0.0.1:1
+jwt: { issuer: 'https://id.example.com', audience: sluice, jwks: 'https://192.0.2.1/keys' }
+budgets: { all: 0.0001/day }
+upstreams: { gpt: { provider: openai, secret: secret-of-gpt } }
+models: { assistant: { targets: [{ upstream: gpt, model: gpt-5-mini }] } }
+`)
+      const words = `${process.execPath} ${MAIN} faults --config ${config} --only 500`
+      const begun = performance.now()
+      const { stdout, status } = spawnSync('/usr/bin/script', ['-qec', words, '/dev/null'], { encoding: 'utf8' })
+      expect(stdout).toMatch(/\r1 of \d+ cases\r/)
+      expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^\d+ passed, 0 failed/)
+      expect(status).toBe(0)
+      // Each case that waited for the store would take half a second at least.
+      expect(performance.now() - begun).toBeLessThan(20_000)
+      expect(existsSync(join(folder, 'store'))).toBe(false)
+    },
+  )
 
   test('an invalid file is reported with places', async () => {
     const { code, err } = await run('--config', file('models: { m: { targets: [{ upstream: nobody }] } }\n'))
