@@ -4,13 +4,16 @@
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import type { Logger } from 'pino'
+import type { Level, Logger } from 'pino'
 import { watchBeats } from '../control/beats.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type Reloads, type ToControlProcess } from '../control/settings.js'
 import { type Ended, startChild } from './children.js'
 import type { Settings } from './config/config.js'
 import { HOME } from './home.js'
+import { jsonOr } from './json.js'
 import { RUN } from './run-id.js'
 
 const MAIN = fileURLToPath(new URL('../control/main.js', import.meta.url))
@@ -26,8 +29,19 @@ export interface Control {
   stop(): Promise<void>
 }
 
-/** Undefined if the settings have no store. `onRefused` runs if the process cannot work, now or later. */
-export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Logger, onRefused?: () => void): Control | undefined {
+export interface ControlOptions {
+  /** Runs if the process cannot work, now or later. */
+  onRefused?: (() => void) | undefined
+  /** Whether what the process logs goes to `log`, since standard output belongs to the program that embeds the gateway. */
+  isEmbedded?: boolean
+}
+
+/** Undefined if the settings have no store. */
+export function startControl(
+  settings: Pick<Settings, 'store' | 'hash'>,
+  log: Logger,
+  { onRefused, isEmbedded = false }: ControlOptions = {},
+): Control | undefined {
   const { store, hash } = settings
   if (store === undefined) return undefined
   const { keyCache, ...rest } = store
@@ -40,9 +54,10 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
   let timer: NodeJS.Timeout | undefined
   const begin = (): void => {
     // V8 flags of the server do not apply: this process holds little memory.
-    const mine = startChild(MAIN, [], { execArgv: [] }, again)
+    const mine = startChild(MAIN, [], { execArgv: [], ...(isEmbedded && { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }) }, again)
     child = mine
     if (mine === undefined) return
+    if (mine.stdout) passLines(mine.stdout, log)
     const sent: ControlSettings = {
       ...rest,
       stale: keyCache.stale,
@@ -87,11 +102,20 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
       clearTimeout(timer)
       const mine = child
       if (mine === undefined) return
-      const ended = new Promise(done => mine.once('exit', done))
+      const ended = new Promise(done => mine.once('close', done))
       mine.kill('SIGTERM')
       const force = setTimeout(() => mine.kill('SIGKILL'), PATIENCE)
       await ended
       clearTimeout(force)
     },
   }
+}
+
+/** Logs the lines of a process's log at their level. They are read in any case, so that the process never waits for it. */
+function passLines(lines: Readable, log: Logger): void {
+  createInterface({ input: lines }).on('line', line => {
+    const { level, time, msg, ...more } = Object(jsonOr(line, { msg: line })) as { level?: number; time?: number; msg?: string }
+    const label = log.levels.labels[level ?? 0] ?? 'info'
+    log[label as Level](more, msg)
+  })
 }

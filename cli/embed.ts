@@ -51,7 +51,7 @@ export async function serve(options: ServeOptions): Promise<Gateway> {
   const { settings } = good
   const { snapshot, state } = await prepareFrom(good, openState)
   const gateway = await run({ settings, snapshot, state, good, log, isShared: false, isLevelFixed: true })
-  const control = startControl(settings, log)
+  const control = startControl(settings, log, { isEmbedded: true })
   // In sequence: what was read earlier must not replace what was read later.
   const turns = new Turns(1)
   return {

@@ -116,7 +116,9 @@ async function serveUntilStopped(
   }
   log.flush()
   // Without a file the store is optional: if another instance owns the folder, this one serves without it.
-  const control = isAlone ? startControl(settings, log, isDemonstration ? () => void gateway.leaveStore() : undefined) : undefined
+  const control = isAlone
+    ? startControl(settings, log, { onRefused: isDemonstration ? () => void gateway.leaveStore() : undefined })
+    : undefined
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return

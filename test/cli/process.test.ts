@@ -16,9 +16,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
+import { createRequire } from 'node:module'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -462,4 +464,32 @@ describe('workers', () => {
 test('sluice simulate answers as the name of the model says', async () => {
   const upstream = run('simulate', '--listen', '127.0.0.1:0')
   expect((await ask(await upstream.url, 'sim-status-429')).status).toBe(429)
+})
+
+test('a program that embeds the gateway has its standard output to itself: its logger gets what the control process logs', async () => {
+  const at = mkdtempSync(join(folder, 'embed-'))
+  const urlOf = (path: string): string => JSON.stringify(pathToFileURL(path).href)
+  writeFileSync(
+    join(at, 'program.mjs'),
+    `import { request } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import pino from ${urlOf(createRequire(import.meta.url).resolve('pino'))}
+import { serve } from ${urlOf(join(dirname(main), 'embed.js'))}
+const lines = []
+const log = pino({ level: 'info', base: null }, { write: line => lines.push(JSON.parse(line)) })
+const gateway = await serve({ content: { listen: '127.0.0.1:0', store: 'sqlite' }, ...(process.argv[2] === 'log' && { log }) })
+const isReady = () => new Promise(done =>
+  request({ socketPath: 'data/admin.sock', path: '/admin/v1/whoami' }, answer => done(answer.resume().statusCode === 200)).on('error', () => done(false)).end())
+while (!(await isReady())) await pause(20)
+await gateway.close()
+process.stderr.write(JSON.stringify(lines))
+`,
+  )
+  const embed = (word: string): Promise<{ stdout: string; stderr: string }> =>
+    promisify(execFile)(process.execPath, ['program.mjs', word], { cwd: at, timeout: 60_000 })
+  expect(await embed('')).toEqual({ stdout: '', stderr: '[]' })
+  const { stdout, stderr } = await embed('log')
+  expect(stdout).toBe('')
+  const lines = JSON.parse(stderr) as Record<string, unknown>[]
+  expect(lines).toContainEqual(expect.objectContaining({ level: 30, msg: 'the control process is ready' }))
 })
