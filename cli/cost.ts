@@ -18,7 +18,7 @@ import { ask, type Where } from './admin/client.js'
 import { configOf, loadConfig } from './config/config.js'
 import { defaultContent } from './defaults.js'
 import { HOME } from './home.js'
-import { CommandError } from './output.js'
+import { CommandError, documentOf } from './output.js'
 import { rootsOf } from './overlay.js'
 import { loadFacts } from './plan.js'
 import { fillSecrets } from './secrets.js'
@@ -80,11 +80,11 @@ export function addCost(program: Command): void {
       const row = await ask<Row>(options, 'GET', `/exchanges/${encodeURIComponent(id)}`)
       const free = whyFree(row)
       if (free !== undefined) {
-        console.log(options.json ? JSON.stringify({ terms: [], cost: 0, charge: 0 }, undefined, 2) : free)
+        console.log(options.json ? documentOf(true, [], { terms: [], cost: 0, charge: 0 }) : free)
         return
       }
       const explained = await explain(row, configOrUsual(options.config))
-      console.log(options.json ? JSON.stringify(explained, undefined, 2) : textOf(row, explained))
+      console.log(options.json ? documentOf(true, [], { ...explained }) : textOf(row, explained))
     })
 }
 
@@ -148,7 +148,7 @@ async function explain(row: Row, config: string | undefined): Promise<Explanatio
 
 /** A factor, and its position. */
 function factor(times: number, config: string | undefined, path: readonly string[]): Factor {
-  const document = times === 1 || config === undefined ? undefined : documentOf(config, config)
+  const document = times === 1 || config === undefined ? undefined : yamlOf(config, config)
   return { times, ...(document && { at: lineOf(document, path) }) }
 }
 
@@ -173,7 +173,7 @@ function sourceOf(row: Row, plan: PlanFacts, gateway: GatewayConfig, config: str
   const upstream = Object.hasOwn(gateway.upstreams, target.slice(0, at)) ? gateway.upstreams[target.slice(0, at)] : undefined
   const own = Object.hasOwn(gateway.models, name) ? gateway.models[name]?.price : undefined
   if (own !== undefined) {
-    const document = config === undefined ? undefined : documentOf(config, config)
+    const document = config === undefined ? undefined : yamlOf(config, config)
     return {
       prices: ownPrices(own, gateway.currency),
       times: 1,
@@ -227,10 +227,10 @@ function fileOf({ at }: CatalogueEntry, config: string | undefined): YamlDocumen
       .reverse()
       .map(root => join(root, file))
       .find(existsSync) ?? (existsSync(file) ? file : undefined)
-  return path === undefined ? undefined : documentOf(path, file)
+  return path === undefined ? undefined : yamlOf(path, file)
 }
 
-function documentOf(path: string, displayed: string): YamlDocument | undefined {
+function yamlOf(path: string, displayed: string): YamlDocument | undefined {
   return parseYaml(displayed, readFileSync(path, 'utf8'), [])[0]
 }
 

@@ -1,5 +1,6 @@
 // `sluice store migrate`, `backup` and `restore`: manage the database.
 
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isPostgres } from '../control/settings.js'
 import { BackupError, backUp, type Copied, restore } from '../control/store/backup.js'
@@ -8,7 +9,7 @@ import { migrate, stateOf } from '../control/store/migrate.js'
 import { openEngine } from '../control/store/store.js'
 import { loadConfig } from './config/config.js'
 import type { StoreSettings } from './config/store-settings.js'
-import { CommandError } from './output.js'
+import { CommandError, documentOf, UsageError } from './output.js'
 import { loadFacts } from './plan.js'
 
 /** The exit code is 1 if there is no store, or its schema cannot be updated. */
@@ -19,7 +20,7 @@ export async function migrateStore(config: string, asJson = false): Promise<void
     engine = await openEngine(settings.at)
     const { missing } = await stateOf(engine)
     await migrate(engine, true)
-    if (asJson) console.log(JSON.stringify({ ok: true, findings: [], taken: missing }, null, 2))
+    if (asJson) console.log(documentOf(true, [], { taken: missing }))
     else console.log(missing.length === 0 ? 'The schema is up to date.' : `Migrated: ${missing.join(', ')}`)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
@@ -43,7 +44,7 @@ export async function backUpStore(file: string, config: string, asJson = false):
     throw new CommandError(`The store is Postgres, which has its own: pg_dump --format=custom --file=${file} "$SLUICE_STORE"`)
   await tried(async () => {
     const copied = await backUp(store.at, resolve(file))
-    if (asJson) console.log(JSON.stringify({ file, ...copied }, null, 2))
+    if (asJson) console.log(documentOf(true, [], { file, ...copied }))
     else console.log(`${file}: ${wordsOf(copied)}`)
   })
 }
@@ -53,9 +54,10 @@ export async function restoreStore(file: string, config: string, asJson = false)
   const store = await storeOf(config)
   if (isPostgres(store.at))
     throw new CommandError(`The store is Postgres, which has its own: pg_restore --clean --if-exists --dbname="$SLUICE_STORE" ${file}`)
+  if (!existsSync(file)) throw new UsageError(`The file ${file} does not exist.`)
   await tried(async () => {
     const { before, ...copied } = await restore(resolve(file), store.folder, store.at)
-    if (asJson) console.log(JSON.stringify({ file, before: before ?? null, ...copied }, null, 2))
+    if (asJson) console.log(documentOf(true, [], { file, before: before ?? null, ...copied }))
     else console.log(`${wordsOf(copied)}${before === undefined ? '' : `\nThe replaced store is ${before}`}`)
   })
 }

@@ -34,7 +34,7 @@ function written(path: string): { store?: unknown; keys?: unknown } {
   try {
     return Object(load(readFileSync(path, 'utf8')))
   } catch {
-    throw new CommandError(`${path} cannot be read: name the gateway's configuration with --config.`)
+    throw new UsageError(`${path} cannot be read: name the gateway's configuration with --config.`)
   }
 }
 

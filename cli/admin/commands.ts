@@ -9,13 +9,14 @@ import type { KeyView } from '../../control/keys/keys.js'
 import type { TeamView } from '../../control/teams/teams.js'
 import { duration, LATEST } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
-import { CommandError, UsageError } from '../output.js'
+import { EXIT } from '../exit-codes.js'
+import { CommandError, documentOf, UsageError } from '../output.js'
 import { table } from '../table.js'
+import { instant } from '../times.js'
 import { ask, askAll, cutOff, open, query, refuseTaken, type Where } from './client.js'
 import { readText } from './files.js'
 import { readDump, type Source } from './import.js'
 import { type Reconciled, reconcile } from './reconcile.js'
-import { instant } from '../times.js'
 import { askUsage, type UsageRow } from './usage.js'
 
 type Options = Where & { json?: boolean }
@@ -47,8 +48,14 @@ function since(text: string): number {
   return text.endsWith('d') ? Math.floor(from / DAY) * DAY : from
 }
 
-const show = (options: Options, value: unknown, text: () => string): void =>
-  console.log(options.json ? JSON.stringify(value, undefined, 2) : text())
+/** Prints an answer of the admin API: as a text, or as the document of every command. `ok`: nothing is wrong with what was asked about. */
+function show(options: Options, answer: object, text: () => string, ok = true): void {
+  console.log(options.json ? documentOf(ok, [], { ...answer }) : text())
+  if (!ok) process.exitCode = EXIT.findings
+}
+
+/** The same of one thing with all its members, which have no text of their own. */
+const showWhole = (options: Options, answer: object): void => show(options, answer, () => JSON.stringify(answer, undefined, 2))
 
 const date = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString().slice(0, 16))
 
@@ -186,10 +193,10 @@ function addTeams(program: Command, command: (parent: Command, words: string, de
   )
   command(teams, 'list', 'list teams by name').action(async (options: Options) => {
     const { items } = await askAll(options, '/teams', { limit: 200 }, (page: { teams: TeamView[]; next: string | null }) => page.teams)
-    show(options, items, () => table(items.map(teamRow), TEAM_COLUMNS))
+    show(options, { teams: items }, () => table(items.map(teamRow), TEAM_COLUMNS))
   })
   command(teams, 'show <name>', 'one team').action(async (name: string, options: Options) => {
-    console.log(JSON.stringify(await ask<TeamView>(options, 'GET', path(name)), undefined, 2))
+    showWhole(options, await ask<TeamView>(options, 'GET', path(name)))
   })
   withFields(command(teams, 'set <name>', 'change a team'))
     .addOption(new Option('--disable', 'disable a team: its keys are refused').conflicts('enable'))
@@ -277,11 +284,10 @@ export function addAdminCommands(program: Command): void {
   })
   command(keys, 'list', 'list keys by name').action(async (options: Options) => {
     const { items } = await askAll(options, '/keys', { limit: 200 }, (page: { keys: KeyView[]; next: string | null }) => page.keys)
-    show(options, items, () => table(items.map(keyRow), KEY_COLUMNS))
+    show(options, { keys: items }, () => table(items.map(keyRow), KEY_COLUMNS))
   })
   command(keys, 'show <name>', 'one key').action(async (name: string, options: Options) => {
-    const key = await ask<KeyView>(options, 'GET', path(name))
-    console.log(JSON.stringify(key, undefined, 2))
+    showWhole(options, await ask<KeyView>(options, 'GET', path(name)))
   })
   withFields(command(keys, 'set <name>', 'change a key'))
     .addOption(new Option('--disable', 'disable a key').conflicts('enable'))
@@ -308,6 +314,7 @@ export function addAdminCommands(program: Command): void {
     .argument('<file>', 'the dump, as CSV or JSON')
     .action(async (source: Source, file: string, options: Options) => {
       const { keys: imported, notes } = readDump(source, readText(file))
+      if (imported.length === 0) throw new CommandError(`There are no keys in ${file}.`)
       const answer = await ask<{ imported: number }>(options, 'POST', '/keys/import', { keys: imported })
       show(options, { ...answer, notes }, () => [`${answer.imported} keys`, ...notes].join('\n'))
     })
@@ -318,7 +325,7 @@ export function addAdminCommands(program: Command): void {
   command(budgets, 'list', 'list budgets in their current windows').action(async (options: Options) => {
     const { first, items } = await askAll(options, '/budgets', { limit: 1_000 }, (page: BudgetPage) => page.budgets)
     const amount = (nano: number): string => `${(nano / NANO).toFixed(6)} ${first.currency}`
-    show(options, items, () =>
+    show(options, { currency: first.currency, budgets: items }, () =>
       table(
         items.map(one => ({
           ...one,
@@ -344,6 +351,7 @@ export function addAdminCommands(program: Command): void {
     .action(async (options: Options & { by: string; since: string; key?: string; model?: string }) => {
       const { by, key, model } = options
       const { first, items } = await askUsage(options, { by, from: since(options.since), key, model })
+      const { next, ...rest } = first
       const money = (row: UsageRow, name: string): string | null => {
         // A member does not see the cost.
         if (row[name] === undefined) return null
@@ -358,7 +366,7 @@ export function addAdminCommands(program: Command): void {
         cost: money(row, 'cost'),
         charge: money(row, 'charge'),
       }))
-      show(options, { ...first, rows: items, next: null }, () =>
+      show(options, { ...rest, rows: items }, () =>
         table(rows, [...by.split(','), 'n', 'failures', 'input', 'output', 'cached', 'cost', 'charge', 'ms']),
       )
     })
@@ -397,16 +405,13 @@ export function addAdminCommands(program: Command): void {
       )
     })
   command(ledger, 'show <id>', 'show one exchange, by the request id').action(async (id: string, options: Options) => {
-    console.log(JSON.stringify(await ask(options, 'GET', `/exchanges/${encodeURIComponent(id)}`), undefined, 2))
+    showWhole(options, await ask<Record<string, unknown>>(options, 'GET', `/exchanges/${encodeURIComponent(id)}`))
   })
   command(ledger, 'verify', 'check that rollups and rows agree').action(async (options: Options) => {
     const found = await ask<{ rows: number; differences: Record<string, unknown> }>(options, 'GET', '/ledger/verify')
-    if (Object.keys(found.differences).length > 0) process.exitCode = 1
-    show(options, found, () =>
-      process.exitCode === 1
-        ? `${found.rows} rows, and rollups that differ: ${JSON.stringify(found.differences)}`
-        : `${found.rows} rows, and every rollup agrees`,
-    )
+    const isSame = Object.keys(found.differences).length === 0
+    const text = isSame ? 'every rollup agrees' : `rollups that differ: ${JSON.stringify(found.differences)}`
+    show(options, found, () => `${found.rows} rows, and ${text}`, isSame)
   })
 
   command(ledger, 'reconcile <files...>', "the ledger beside a provider's own export of costs or usage, by day and model")
@@ -420,8 +425,7 @@ export function addAdminCommands(program: Command): void {
         tolerance: amount(options.tolerance.replace(/%$/, ''), '--tolerance') / 100,
         least: amount(options.least, '--least'),
       })
-      if (found.differences.length > 0 || found.days.length === 0) process.exitCode = 1
-      show(options, found, () => reconciledText(found))
+      show(options, found, () => reconciledText(found), found.differences.length === 0 && found.days.length > 0)
     })
 
   const audit = program.command('audit').description('show changes by administrators')
@@ -432,7 +436,7 @@ export function addAdminCommands(program: Command): void {
         throw new UsageError(`--limit must be a whole number from 1, or all, not ${options.limit}.`)
       const { entries, isCut } = await newestEntries(options, options.limit === 'all' ? Number.POSITIVE_INFINITY : Number(options.limit))
       if (isCut) console.error(`Only the newest ${entries.length} entries: --limit all lists all.`)
-      show(options, entries, () =>
+      show(options, { entries }, () =>
         table(
           entries.map(entry => ({ ...entry, at: date(entry.at as number) })),
           ['seq', 'at', 'actor', 'via', 'operation', 'subject'],
@@ -443,12 +447,11 @@ export function addAdminCommands(program: Command): void {
     .option('--head <entry>', "a head from the gateway's log: check that the entries up to it are there, too")
     .action(async (options: Options & { head?: string }) => {
       const found = await ask<Checked>(options, 'GET', `/audit/verify${query({ head: options.head })}`)
-      if (found.broken !== null) process.exitCode = 1
-      show(options, found, () =>
+      const text = (): string =>
         found.broken === null
           ? `${found.entries} entries, none changed${found.head === null ? '' : `; the head is ${found.head}`}`
-          : `entry ${found.broken} is not what was written`,
-      )
+          : `entry ${found.broken} is not what was written`
+      show(options, found, text, found.broken === null)
     })
 
   command(program, 'instances', 'show the instances on the store, and the workers of the one that answers').action(
@@ -501,7 +504,7 @@ export function addAdminCommands(program: Command): void {
     })
   command(token, 'list', 'list tokens, without their secrets').action(async (options: Options) => {
     const { tokens } = await ask<{ tokens: TokenView[] }>(options, 'GET', '/tokens')
-    show(options, tokens, () =>
+    show(options, { tokens }, () =>
       table(
         tokens.map(one => ({ ...one, state: stateOf(one), expires: date(one.expires_at) })),
         ['name', 'role', 'state', 'expires', 'last4'],

@@ -27,6 +27,10 @@ export function addCheck(program: Command): void {
     .option('--fix', 'fix certain errors: a word with one wrong letter, a variable without its $')
     .option('--json', 'print one JSON document')
     .action(async (file: string | undefined, options: Options) => {
+      if (file !== undefined && options.config !== undefined) {
+        const { UsageError } = await import('../output.js')
+        throw new UsageError(`Name one configuration: ${file} or ${options.config}.`)
+      }
       const path = options.config ?? file ?? 'gateway.yaml'
       const { runCommand } = await import('../output.js')
       const [{ check }, { checkAndFix }] = await Promise.all([served(import('../check.js')), served(import('../fix.js'))])

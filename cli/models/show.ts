@@ -1,10 +1,12 @@
 // `sluice models`: shows the known models with their sources; `sluice models check`: reports old facts and coming
 // retirements.
 
+import { useOneOf } from '../../codegen/read/suggest.js'
 import type { Catalogue, ModelFacts, PlanFacts } from '../../engine/plan.js'
 import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engine/snapshot/catalogue.js'
 import { askAccount, upstreamsWithLists } from '../account-lists.js'
 import { EXIT } from '../exit-codes.js'
+import { UsageError } from '../output.js'
 import { loadFacts } from '../plan.js'
 import { prepare, read } from '../prepare.js'
 import { columns } from '../table.js'
@@ -24,6 +26,9 @@ export interface ShowOptions {
 export async function showModels(name: string | undefined, options: ShowOptions): Promise<void> {
   const plan = await loadFacts(configOrUsual(options.config))
   const { catalogue = [] } = plan
+  const { provider: only } = options
+  if (only !== undefined && plan.providers[only] === undefined)
+    throw new UsageError(`There is no provider ${only}: ${useOneOf(Object.keys(plan.providers), only)}.`)
   if (name === undefined) {
     const rows = listed(catalogue, options.provider)
     const accounts = await accountsOf(configOrUsual(options.config), plan)
@@ -47,7 +52,7 @@ export async function showModels(name: string | undefined, options: ShowOptions)
   const error = providers.length > 0 ? undefined : `The model ${name} is unknown. Mappings use the safe value of each fact.`
   if (error !== undefined) {
     console.error(error)
-    process.exitCode = EXIT.findings
+    process.exitCode = EXIT.usage
   }
   if (options.json) {
     const models = providers.map(provider => ({

@@ -259,7 +259,13 @@ describe('sluice cost', () => {
       err: '',
       out: `The exchange ${refused.id} was refused with the status 403 before any provider was called: it cost nothing.`,
     })
-    expect(JSON.parse((await gateway.command('cost', refused.id, '--json')).out)).toEqual({ terms: [], cost: 0, charge: 0 })
+    expect(JSON.parse((await gateway.command('cost', refused.id, '--json')).out)).toEqual({
+      ok: true,
+      findings: [],
+      terms: [],
+      cost: 0,
+      charge: 0,
+    })
     const failed = await rowOf(await ask(gateway.url, await make('failed', { groups: ['staff'] }), 'failing'))
     const out = `The exchange ${failed.id} failed with the status ${failed.status}: nobody is charged for it.`
     expect(await gateway.command('cost', failed.id)).toEqual({ code: 0, err: '', out })

@@ -144,8 +144,8 @@ test('a key and a token whose time is over are listed as expired', async () => {
 test('a command that cannot be done says why in a sentence', async () => {
   writeFileSync(join(gateway.folder, 'wrong.json'), '[{')
   const wrong: [string[], number, RegExp][] = [
-    [['keys', 'import', 'csv', 'nothing.csv'], 1, /^The file nothing\.csv does not exist\.$/],
-    [['keys', 'import', 'csv', '.'], 1, /^The file \. cannot be read: EISDIR\.$/],
+    [['keys', 'import', 'csv', 'nothing.csv'], 64, /^The file nothing\.csv does not exist\.$/],
+    [['keys', 'import', 'csv', '.'], 64, /^The file \. cannot be read: EISDIR\.$/],
     [['keys', 'import', 'csv', 'wrong.json'], 1, /^The file is no JSON list: .*$/],
     [['keys', 'import', 'other', 'wrong.json'], 64, /Allowed choices are litellm, new-api, csv/],
     [['keys', 'create', 'late', '--expires', '2020-01-01'], 64, /^2020-01-01 is over: write a later time\.$/],
@@ -167,7 +167,7 @@ test('a command that cannot be done says why in a sentence', async () => {
     [['ledger', 'reconcile', 'wrong.json', '--tolerance', 'much'], 64, /^--tolerance must be a number of 0 or more, not much\.$/],
     [['keys', 'list', '--url', 'garbage'], 64, /^garbage is no URL: .*$/],
     [['keys', 'list', '--url', 'ftp://gateway.example.com'], 64, /^ftp:\/\/gateway\.example\.com is no URL: .*$/],
-    [['ledger', 'reconcile', '.'], 1, /^The file \. cannot be read: EISDIR\.$/],
+    [['ledger', 'reconcile', '.'], 64, /^The file \. cannot be read: EISDIR\.$/],
   ]
   process.env.SLUICE_ADMIN_TOKEN = 'slt_token'
   for (const [words, exit, said] of wrong) {
@@ -490,11 +490,52 @@ describe('the admin API', () => {
     expect([other.code, other.out]).toEqual([1, `entry ${head.split(':')[0]} is not what was written`])
   })
 
+  test('print with --json one object: ok, findings, and what the admin API answers', async () => {
+    await gateway.admin('POST', '/teams', { name: 'shown' })
+    await gateway.admin('POST', '/keys', { name: 'shown', team: 'shown', budgets: [{ limit: '1/day' }] })
+    const answers: [words: string, path: string][] = [
+      ['keys list', '/keys'],
+      ['keys show shown', '/keys/shown'],
+      ['teams list', '/teams'],
+      ['teams show shown', '/teams/shown'],
+      ['budgets list', '/budgets'],
+      ['audit list', '/audit'],
+      ['audit verify', '/audit/verify'],
+      ['token list', '/tokens'],
+      ['usage', '/usage?by=model'],
+      ['ledger list', '/exchanges'],
+      ['ledger verify', '/ledger/verify'],
+      ['instances', '/instances'],
+    ]
+    // Lists are whole, so that nothing is next.
+    const membersOf = (answer: object): string[] => Object.keys(answer).filter(name => name !== 'next')
+    for (const [words, path] of answers) {
+      const { out } = await gateway.command(...words.split(' '), '--json')
+      const { ok, findings, ...rest } = JSON.parse(out) as { ok: boolean; findings: object[] }
+      const { body } = await gateway.admin<object>('GET', path)
+      expect({ words, ok, findings, members: membersOf(rest).sort() }).toEqual({
+        words,
+        ok: true,
+        findings: [],
+        members: membersOf(body).sort(),
+      })
+    }
+    const { budgets, currency } = JSON.parse((await gateway.command('budgets', 'list', '--json')).out) as {
+      budgets: object[]
+      currency: string
+    }
+    expect([budgets, currency]).toEqual([expect.any(Array), 'USD'])
+    expect(await gateway.command('keys', 'show', 'nobody', '--json')).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('"ok": false'),
+    })
+  })
+
   test('lists as many entries of the audit log as are wanted, and says where there are more', async () => {
     for (let count = 0; count < 205; count++) await gateway.admin('PATCH', '/keys/audited', { tags: [`t${count}`] })
     const seqs = async (...words: string[]): Promise<{ seqs: number[]; err: string }> => {
       const { out, err } = await gateway.command('audit', 'list', '--json', ...words)
-      return { seqs: (JSON.parse(out) as { seq: number }[]).map(one => one.seq), err }
+      return { seqs: (JSON.parse(out) as { entries: { seq: number }[] }).entries.map(one => one.seq), err }
     }
     const all = await seqs('--limit', 'all')
     const [newest = 0] = all.seqs
