@@ -71,6 +71,15 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
       throw new UsageError(
         `There is no dialect ${dialect}. Create it with \`sluice new dialect ${dialect}\`, or use one of: ${[...project.formats.keys()].sort().join(', ')}.`,
       )
+  if (from === to)
+    throw new UsageError(
+      `Requests of ${from} pass to a provider that speaks ${from} as they are: \`request\` of its endpoint can change them.`,
+    )
+  const known = project.mappings.get(pair)
+  if (known !== undefined)
+    throw new UsageError(
+      `There is a mapping ${pair} already, in ${placeOf(known.document.file, from, to)}. To replace it, copy what it says into mappings/${pair}/mapping.yaml with \`replaces: true\`, and change it there.`,
+    )
   const find = exampleFinder(project, rootsOf(folder).roots)
   const example = (dialect: string, part: Part): Record<string, unknown> => {
     const found = find(dialect, part)
@@ -86,11 +95,9 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
   const request = literal(sent, model)
   const ofEngine = membersOfEngine(project, from)
   const lost = fieldsOf(project.schemas, schemaId(from, 'request')).filter(({ name }) => !ofEngine.has(name))
-  const isThere = project.mappings.has(pair)
   const lines = [
     `# Translates requests of ${from} for a provider that speaks ${to}. docs/data-language.md is the guide.`,
     `title: ${from} to ${to}`,
-    ...(isThere ? ['# Replaces the built-in one.', 'replaces: true'] : []),
     '',
     "# The provider's request, from the client's. See the result: sluice try … request < request.json",
     'request: |',
@@ -122,6 +129,11 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
     [`${folderOf}/cases/request.yaml`]: yaml({ name: 'the least request', request: { in: asked, out } }),
     [`${folderOf}/cases/response.yaml`]: yaml({ name: 'the least answer', response: { in: answered, out: given } }),
   }
+}
+
+/** Where a mapping is written: in a file of its own, or in the halves of its dialects. */
+function placeOf(file: string, from: string, to: string): string {
+  return basename(file) === 'mapping.yaml' ? file : `the halves schemas/${from}/client/ and schemas/${to}/provider/`
 }
 
 /** An object as an expression, with the model's name from `$ctx`. */

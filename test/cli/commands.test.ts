@@ -2,7 +2,7 @@
 
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -58,7 +58,13 @@ describe('every command', () => {
   })
 
   test('that fails says why in the document that a program expects', async () => {
-    const folder = folderOf({ 'gateway.yaml': GATEWAY, 'error.json': '{"error":"busy"}', 'list.json': '[null]' })
+    const folder = folderOf({
+      'gateway.yaml': GATEWAY,
+      'error.json': '{"error":"busy"}',
+      'list.json': '[null]',
+      'empty.json': '{}',
+      'list.csv': 'name,key\n',
+    })
     const failing: [code: number, ...args: string[]][] = [
       [1, 'keys', 'list'],
       [1, 'usage'],
@@ -66,7 +72,14 @@ describe('every command', () => {
       [1, 'instances'],
       [1, 'store', 'migrate', '--config', 'gateway.yaml'],
       [1, 'store', 'backup', 'copy', '--config', 'gateway.yaml'],
-      [1, 'models', 'nomodel'],
+      [1, 'keys', 'import', 'litellm', 'empty.json'],
+      [1, 'keys', 'import', 'csv', 'list.csv'],
+      [64, 'keys', 'import', 'csv', 'nofile'],
+      [64, 'keys', 'list', '--config', 'nofile'],
+      [64, 'ledger', 'reconcile', 'nofile'],
+      [64, 'models', 'nomodel'],
+      [64, 'models', '--provider', 'nope'],
+      [64, 'check', 'gateway.yaml', '--config', 'other.yaml'],
       [1, 'init', 'gateway.yaml/inner'],
       [64, 'fields', 'chat', 'nope'],
       [64, 'try', 'nope', 'request'],
@@ -649,6 +662,21 @@ describe('sluice new and sluice test', () => {
       expect({ args, code: (await sluice(args, folder)).code }).toEqual({ args, code: 0 })
     expect((await sluice(['new', 'provider', 'acme'], folder)).code).toBe(64)
     expect((await sluice(['new', 'provider', 'Acme Inc'], folder)).code).toBe(64)
+    // What is there already works: a template in its place would not.
+    for (const [pair, place] of [
+      ['chat-to-messages', 'mappings/chat-to-messages/mapping.yaml'],
+      ['generate-to-ollama', 'schemas/generate/client/ and schemas/ollama/provider/'],
+      ['chat-to-my_text', 'mappings/chat-to-my_text/mapping.yaml'],
+      ['chat-to-chat', 'as they are'],
+      ['my_text-to-my_text', 'as they are'],
+    ] as const)
+      expect({ pair, ...(await sluice(['new', 'mapping', pair], folder)) }).toMatchObject({
+        pair,
+        code: 64,
+        out: '',
+        err: expect.stringContaining(place),
+      })
+    expect(readdirSync(join(folder, 'mappings')).sort()).toEqual(['chat-to-my_text', 'my_text-to-chat'])
     expect(existsSync(join(folder, 'providers', 'Acme Inc.yaml'))).toBe(false)
     expect(await sluice(['check', '--strict'], folder)).toMatchObject({ code: 0, err: '' })
     const good = await sluice(['test', '--json'], folder)
