@@ -25,6 +25,12 @@ export interface KeySpec {
 export function keysOf(grammar: SpecSchema): KeySpec[] {
   const keys: KeySpec[] = []
   const followed = new Map<unknown, readonly string[]>()
+  /** Where the elements of a list or a map that has no members of its own are listed already: its own path would have no section. */
+  const listedBefore = (schema: SpecSchema): readonly string[] | undefined => {
+    const item = schema.additionalProperties ?? schema.items
+    if (schema.properties !== undefined || typeof item !== 'object' || item === null) return undefined
+    return followed.get(membersIn(baseOf(grammar, item)))
+  }
   const visit = (schema: SpecSchema, path: readonly string[]): void => {
     for (const [name, item] of Object.entries(membersOf(schema.properties))) {
       const at = [...path, name]
@@ -37,7 +43,7 @@ export function keysOf(grammar: SpecSchema): KeySpec[] {
     }
   }
   const descend = (schema: SpecSchema, base: unknown, path: readonly string[]): void => {
-    if (!followed.has(base)) followed.set(base, path)
+    if (!followed.has(base)) followed.set(base, listedBefore(schema) ?? path)
     visit(schema, path)
     for (const [part, name] of [
       ['additionalProperties', '*'],

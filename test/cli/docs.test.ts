@@ -175,10 +175,43 @@ describe('the blocks of all pages', () => {
   })
 })
 
-test('every link of a page has a target', () => {
-  for (const page of pages) {
-    const text = readFileSync(join(root, page), 'utf8')
-    for (const [, target] of text.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g))
-      expect(existsSync(join(root, page, '..', target as string)), `${page} → ${target as string}`).toBe(true)
+describe('links', () => {
+  /** The pages that a person wrote, and those that are made. */
+  const all = [
+    ...pages,
+    ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter(name => /^(?:reference|rules|decisions)\/.*\.md$/.test(name))
+      .map(name => join('docs', name)),
+  ]
+  /** The fragments of a page's headings, as GitHub makes them. */
+  const anchorsOf = (path: string): Set<string> => {
+    const text = readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '')
+    const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1'))
+    return new Set(
+      headings.map(heading =>
+        heading
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+          .replaceAll(' ', '-'),
+      ),
+    )
   }
+
+  test('lead to files and headings that exist', () => {
+    const anchors = new Map<string, Set<string>>()
+    const wrong: string[] = []
+    let count = 0
+    for (const page of all)
+      for (const [, target = '', anchor] of readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)/g)) {
+        const path = target === '' ? join(root, page) : join(root, page, '..', target)
+        if (!existsSync(path)) wrong.push(`${page} → ${target}`)
+        else if (anchor !== undefined && path.endsWith('.md')) {
+          count++
+          if (!anchors.has(path)) anchors.set(path, anchorsOf(path))
+          if (!anchors.get(path)?.has(anchor)) wrong.push(`${page} → ${target}#${anchor}`)
+        }
+      }
+    expect(wrong).toEqual([])
+    expect(count).toBeGreaterThan(50)
+  })
 })
