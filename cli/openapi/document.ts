@@ -112,31 +112,40 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
     return Object.keys(content).length === 0 ? undefined : { required: true, content }
   }
 
-  const answersOf = (routes: Route[]): Json => {
-    const content: Json = {}
-    const whole = routes.filter(({ data }) => project.formats.get(data.dialect)?.data.response !== 'bytes' || !callsUpstream(data))
-    if (whole.length > 0)
-      content['application/json'] = {
-        schema: oneOrAny(
-          whole.map(({ data }) =>
-            callsUpstream(data) && hasSchema(data.dialect, 'response')
-              ? referenceTo(schemaId(data.dialect, 'response'))
-              : { type: 'object' },
-          ),
-        ),
-      }
-    for (const { data } of routes) {
-      const stream = callsUpstream(data) && data.stream !== false ? project.formats.get(data.dialect)?.data.stream : undefined
-      const type = stream && framings[data.framing ?? stream.framing].type.split(';')[0]
-      // A list of events is JSON, like the whole answer.
-      if (type === undefined || type in content) continue
-      content[type] = {
-        schema: { type: 'string', description: `A stream of events, each of the schema ${data.dialect}.event.` },
-      }
+  /** The answers of a route by their types, without that of a stream of events. */
+  const wholeOf = ({ data }: Route): [type: string, schema: Json][] => {
+    if (data.page !== undefined) {
+      const type = plainType(data.page.type)
+      return [[type, { type: type === JSON_TYPE ? 'object' : 'string' }]]
     }
-    if (whole.length < routes.length)
-      content['application/octet-stream'] = { schema: { type: 'string', contentMediaType: 'application/octet-stream' } }
-    return content
+    if (!callsUpstream(data)) return [[JSON_TYPE, { type: 'object' }]]
+    const format = project.formats.get(data.dialect)?.data
+    const json = hasSchema(data.dialect, 'response') ? referenceTo(schemaId(data.dialect, 'response')) : undefined
+    if (format?.response === 'bytes') {
+      const bytes = { type: 'string', contentMediaType: 'application/octet-stream' }
+      return [...(json === undefined ? [] : [[JSON_TYPE, json] as [string, Json]]), [bytesOf(format.gives), bytes]]
+    }
+    return data.stream === true ? [] : [[JSON_TYPE, json ?? { type: 'object' }]]
+  }
+
+  const streamOf = ({ data }: Route): [type: string, schema: Json][] => {
+    const stream = callsUpstream(data) && data.stream !== false ? project.formats.get(data.dialect)?.data.stream : undefined
+    if (stream === undefined) return []
+    const type = plainType(framings[data.framing ?? stream.framing].type)
+    const event = schemaId(data.dialect, 'event')
+    // A list of events is JSON.
+    if (type === JSON_TYPE) return [[type, { type: 'array', items: project.schemas.has(event) ? referenceTo(event) : { type: 'object' } }]]
+    return [[type, { type: 'string', description: `A stream of events, each of the schema ${data.dialect}.event.` }]]
+  }
+
+  const answersOf = (routes: Route[]): Json => {
+    const content = new Map<string, Json[]>()
+    for (const route of routes)
+      for (const [type, schema] of [...wholeOf(route), ...streamOf(route)]) content.set(type, [...(content.get(type) ?? []), schema])
+    const strings = (schemas: Json[]): boolean => schemas.every(({ type }) => type === 'string')
+    return Object.fromEntries(
+      [...content].map(([type, schemas]) => [type, { schema: strings(schemas) ? (schemas[0] as Json) : oneOrAny(schemas) }]),
+    )
   }
 
   return (path, method, routes, taken) => {
@@ -177,6 +186,14 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
     }
   }
 }
+
+const JSON_TYPE = 'application/json'
+
+/** A media type without its parameters. */
+const plainType = (type: string): string => type.split(';')[0] as string
+
+/** The type of files that a dialect's answers are, as far as it is known. */
+const bytesOf = (gives: string | undefined): string => (gives === 'audio' || gives === 'video' || gives === 'image' ? `${gives}/*` : '*/*')
 
 /** A body that names a model, if the route or its dialect has a model in the body. */
 function modelBody({ data }: Route, project: Project): Json {

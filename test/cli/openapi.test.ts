@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { load } from 'js-yaml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'
@@ -26,7 +27,7 @@ interface Operation {
   parameters: Parameter[]
   requestBody?: { content: Record<string, Media> }
   security: Record<string, unknown>[]
-  responses: Record<string, unknown>
+  responses: Record<string, { content?: Record<string, { schema: object }> }>
 }
 interface Document {
   openapi: string
@@ -140,7 +141,21 @@ async function ask(path: string, method: string, operation: Operation, example?:
   return fetch(url, { method: method.toUpperCase(), headers, ...(body !== undefined && { body }) })
 }
 
-test('an example request of each operation is accepted', async () => {
+/** What is wrong with an answer by the document: its type, or where it is JSON, its value. */
+function wrongAnswer(pointer: string, content: Record<string, { schema: object }>, type: string, text: string): string | undefined {
+  const plain = type.split(';')[0] as string
+  const known = [plain, plain.replace(/[^/]+$/, '*'), '*/*'].find(one => one in content)
+  if (known === undefined) return `${plain} is none of ${Object.keys(content).join(', ')}`
+  if (plain !== 'application/json' || known === '*/*') return undefined
+  const validate = ajv.getSchema(`openapi#${pointer}/content/${known.replaceAll('/', '~1')}/schema`)
+  return validate?.(JSON.parse(text)) ? undefined : ajv.errorsText(validate?.errors)
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+const escaped = (name: string): string => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))
+
+test('an example request of each operation is accepted, and the answer is one that the document describes', async () => {
+  ajv.addSchema(document, 'openapi')
   const refused: string[] = []
   const asked = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods)
@@ -173,7 +188,11 @@ test('an example request of each operation is accepted', async () => {
     }
     const answer = await response.text()
     if (response.status !== 200) refused.push(`${method} ${path} ${example?.join(' ') ?? ''}: ${response.status} ${answer.slice(0, 200)}`)
-    else if (method === 'post' && response.headers.get('content-type')?.startsWith('application/json')) noteTask(path, JSON.parse(answer))
+    const pointer = `/paths/${escaped(path)}/${method}/responses/200`
+    const wrong = wrongAnswer(pointer, operation.responses['200']?.content ?? {}, response.headers.get('content-type') ?? '', answer)
+    if (response.status === 200 && method !== 'head' && wrong !== undefined) refused.push(`${method} ${path} answers: ${wrong}`)
+    if (response.status === 200 && method === 'post' && response.headers.get('content-type')?.startsWith('application/json'))
+      noteTask(path, JSON.parse(answer))
   }
   expect(asked.length).toBeGreaterThan(40)
   expect(refused).toEqual([])
