@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { checkProject, checkSchemas } from './check/references.js'
 import { dropRest } from './check/rest.js'
 import { checkTerms } from './check/terms.js'
+import { checkUsages } from './check/usages.js'
 import type { Placement } from './compile/output.js'
 import { compileProject } from './compile/project.js'
 import { type Printed, printProject } from './print/project.js'
@@ -21,6 +22,7 @@ export function compile(roots: readonly string[], placement: Placement, base?: P
   const project = isSound ? dropRest(read) : read
   checkProject(project, isSound)
   checkTerms(project)
+  checkUsages(project)
   const compiled = compileProject(project, placement)
   return printProject(compiled)
 }

@@ -1,22 +1,23 @@
-// Checks the paths in routes and providers: members that a route looks for in requests and answers, and what is put into the
-// path of a provider.
+// Checks the paths in routes, formats and providers: members that a route or a format looks for in requests and answers, and what is
+// put into the path of a provider.
 
 import type { Finding } from '../read/findings.js'
 import { namesIn } from '../read/named.js'
-import { type Entry, type Project, type ProviderData, type RouteData, sidesOf } from '../read/project.js'
+import { type Entry, type FormatData, type Project, type ProviderData, type RouteData, sidesOf } from '../read/project.js'
 import { schemaId } from '../read/schemas.js'
-import { useOneOf } from '../read/suggest.js'
-import type { Pointer } from '../read/yaml.js'
+import { nearest, useOneOf } from '../read/suggest.js'
+import { type Pointer, valueAt, type YamlDocument } from '../read/yaml.js'
 import { Members } from './members.js'
 
-/** Adds a finding for each path of new routes and providers that leads nowhere. `isSound`: the schemas can be followed. */
+/** Adds a finding for each path of new routes, formats and providers that leads nowhere. `isSound`: the schemas can be followed. */
 export function checkEndpoints(project: Project, isSound: boolean): void {
-  const { routes, providers, settled } = project
+  const { routes, formats, providers, settled } = project
   for (const route of routes) {
     if (settled.has(route.document)) continue
     checkFollowed(route, project.findings)
     if (isSound) checkMembers(route, project)
   }
+  for (const format of formats.values()) if (isSound && !settled.has(format.document)) checkNamed(format, project)
   for (const provider of providers.values()) if (!settled.has(provider.document)) checkTasks(provider, project)
 }
 
@@ -35,27 +36,45 @@ function checkFollowed({ data, document }: Entry<RouteData>, findings: Finding[]
   })
 }
 
-/** The members of requests, answers and events that a route names must be in the schemas of its dialect. */
-function checkMembers({ data, document }: Entry<RouteData>, { schemas, findings }: Project): void {
+/** Adds a finding where a part of a dialect has no member at a path. */
+type Check = (part: string, pointer: Pointer, path: string, names: readonly string[]) => void
+
+/** The check of the paths in a file. `rule`: that of its findings. */
+function memberCheck(
+  dialect: string,
+  document: YamlDocument,
+  rule: 'route/member' | 'format/member',
+  { schemas, findings }: Project,
+): Check {
   const members = new Members()
-  const check = (part: string, pointer: Pointer, path: string, names: readonly string[]): void => {
-    const id = schemaId(data.dialect, part)
+  return (part, pointer, path, names) => {
+    const id = schemaId(dialect, part)
     const position = document.at(pointer)
-    // A route that is like another one may have a dialect with fewer members.
-    if (position.file !== document.file) return
+    // What is like another one may have a dialect with fewer members, and so what is not said.
+    if (position.file !== document.file || valueAt(document.value, pointer) === undefined) return
     const missing = schemas.has(id) ? members.missing(namesIn(schemas, id), names) : undefined
     if (missing === undefined) return
+    // Requests may have members that no schema names, and a format may name one of them.
+    if (rule === 'format/member' && nearest(missing.known, names[missing.at] as string) === undefined) return
     findings.push({
       ...position,
-      rule: 'route/member',
-      detail: `no ${part} of ${data.dialect} has a member ${path}`,
+      rule,
+      detail: `no ${part} of ${dialect} has a member ${path}`,
       remedy: `${useOneOf(missing.known, names[missing.at] as string)}, or add it to the schema`,
     })
   }
-  const request = (pointer: Pointer, path: string | undefined): void => {
-    const [from, ...names] = path?.split('.') ?? []
-    if (path !== undefined && (from === 'body' || from === 'form')) check('request', pointer, names.join('.'), names)
-  }
+}
+
+/** A path of a request: that of a member of a body or a form must lead to one. */
+function checkRequest(check: Check, pointer: Pointer, path: string | undefined): void {
+  const [from, ...names] = path?.split('.') ?? []
+  if (path !== undefined && (from === 'body' || from === 'form')) check('request', pointer, names.join('.'), names)
+}
+
+/** The members of requests, answers and events that a route names must be in the schemas of its dialect. */
+function checkMembers({ data, document }: Entry<RouteData>, project: Project): void {
+  const check = memberCheck(data.dialect, document, 'route/member', project)
+  const request = (pointer: Pointer, path: string | undefined): void => checkRequest(check, pointer, path)
   request(['follow'], data.follow)
   request(['caps', 'max_output'], data.caps?.max_output)
   data.asks?.output?.forEach((path, index) => void request(['asks', 'output', index], path))
@@ -67,6 +86,19 @@ function checkMembers({ data, document }: Entry<RouteData>, { schemas, findings 
     data.sealed_ids?.[key]?.forEach((path, index) => {
       check(part, ['sealed_ids', key, index], path, path.replaceAll('[]', '').split('.'))
     })
+}
+
+/** The members of requests that a format names must be in its dialect's schema. */
+function checkNamed({ name, data, document }: Entry<FormatData>, project: Project): void {
+  const check = memberCheck(name, document, 'format/member', project)
+  checkRequest(check, ['model'], data.model)
+  checkRequest(check, ...flagOf(data.stream?.flag, ['stream', 'flag']))
+}
+
+/** The member that asks for a stream, and where it is named. */
+function flagOf(flag: unknown, pointer: Pointer): [Pointer, string | undefined] {
+  if (typeof flag === 'string') return [pointer, flag]
+  return [[...pointer, 'member'], (Object(flag) as { member?: string }).member]
 }
 
 /** The id of a task is known where a route follows one: in a path of another dialect it would be sent as it is written. */

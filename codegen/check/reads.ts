@@ -47,11 +47,11 @@ export class Reader {
     this.functions = new Functions(library)
   }
 
-  /** Reads an expression that sees some variables; returns what it gives. */
-  read(source: Source, scope: Scope): Value {
+  /** Reads an expression that sees some variables, and an input; returns what it gives. */
+  read(source: Source, scope: Scope, input = UNKNOWN): Value {
     const node = treeOf(source.text)
     this.followed = 0
-    return node ? this.value(node, UNKNOWN, { scope, source }) : UNKNOWN
+    return node ? this.value(node, input, { scope, source }) : UNKNOWN
   }
 
   /** The same for a function, with what it is given. */

@@ -6,10 +6,11 @@ import type { LibraryData, MappingStep as Step } from '../../schemas/config/type
 import { type Node, tokenStart } from '../jsonata/ast.js'
 import type { Shape } from '../jsonata/types.js'
 import { ASK, type FunctionUser, libraryOf, type Source } from '../read/functions.js'
+import { namesIn } from '../read/named.js'
 import { isOfHalf, type MappingData, withUsed } from '../read/parts.js'
 import type { Project } from '../read/project.js'
 import { type Schema, schemaId, shapeOf } from '../read/schemas.js'
-import { useOneOf } from '../read/suggest.js'
+import { nearest, useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { fieldsOf, unknownIn } from './ledger.js'
 import { OF_TERMS, Walker } from './made.js'
@@ -77,7 +78,7 @@ class TermsCheck {
   check(said: Said, document: YamlDocument, dialect: string): void {
     this.document = document
     for (const key of ['functions', 'define'] as const)
-      for (const [name, text] of Object.entries(said[key] ?? {})) this.function(name, this.source([key, name], text))
+      for (const [name, text] of Object.entries(said[key] ?? {})) this.function(name, this.source([key, name], text), dialect)
     this.lacks(said, dialect)
     this.named(said, dialect)
     for (const kind of ['dropped', 'refused'] as const)
@@ -91,12 +92,20 @@ class TermsCheck {
     }
   }
 
-  private function(name: string, source: Source): void {
+  private function(name: string, source: Source, dialect: string): void {
     const made = MAKES[name]
     const shape = made === undefined ? undefined : this.terms.get(made)
     if (made !== undefined && shape) this.walker.term(source, made, shape)
-    const taken = TAKES[name]
-    this.reader.call(source, taken === undefined ? [] : [this.valueOf(taken)])
+    this.reader.call(source, this.taken(name, dialect))
+  }
+
+  /** What a function is given: a term, or a provider's whole answer. */
+  private taken(name: string, dialect: string): Value[] {
+    const { schemas } = this.project
+    const id = schemaId(dialect, 'response')
+    if (name === 'read_answer' && schemas.has(id)) return [{ shapes: [namesIn(schemas, id)], path: 'response' }]
+    const term = TAKES[name]
+    return term === undefined ? [] : [this.valueOf(term)]
   }
 
   private lacks({ lacks = {} }: Said, dialect: string): void {
@@ -176,9 +185,12 @@ class TermsCheck {
     const key = `${position.file}:${position.line}:${position.column}`
     if (this.reported.has(key)) return
     this.reported.add(key)
+    const isAnswer = /^response\b/.test(of)
+    // A function may be for parts of an answer that have different members.
+    if (isAnswer && nearest(known, name) === undefined) return
     this.project.findings.push({
       ...position,
-      rule: 'mapping/term',
+      rule: isAnswer ? 'jsonata/field' : 'mapping/term',
       detail: `${of} has no member "${name}"`,
       remedy: useOneOf(known, name),
     })

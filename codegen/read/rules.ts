@@ -383,6 +383,12 @@ export const RULES: readonly Rule[] = [
     'Name a dialect that defines it.',
   ),
   error(
+    'format/member',
+    'What a format names in a request, as the member that asks for a stream, is not a slip of a member of the dialect’s schema.',
+    'stream: { flag: body.streem }',
+    'Correct the name, or add it to the schema.',
+  ),
+  error(
     'format/keep',
     '`keep` names a dialect that defines itself how its answers are kept.',
     'keep: chat  # where chat keeps no answers',
@@ -772,7 +778,7 @@ export const RULES: readonly Rule[] = [
   error('names/model', '`like` and `confirmed` name entries of `models/`.', 'like: gpt-55', 'Name an existing entry.'),
   error(
     'names/meter',
-    'A price names an existing meter.',
+    'A price, and what is read as usage, names an existing meter.',
     'prices: [{ from: 2026-01-01, inputs: 1 }]',
     'Use one of the meters that the finding lists.',
   ),

@@ -330,6 +330,7 @@ describe('a term that the conversation does not have', () => {
         ['provider/request', '$count($ask.tools)', '$count($ask.◆tolls)', 'ask has no member "tolls"'],
         ['provider/request', 'seed:', '◆sead:', 'ask has no member "sead"'],
         ['provider/request', 'sent: heat', 'sent: ◆haet', 'the request has no field haet', 'ledger/unknown'],
+        ['provider/answer', '$counts.written', '$counts.◆writen', 'response.counts has no member "writen"', 'jsonata/field'],
         ['client/answer', '$usage.input', '$usage.◆inputt', 'told.usage has no member "inputt"'],
         ['client/answer', '$told.stop', '$told.◆stopp', 'told has no member "stopp"'],
         ['client/request', 'functions:', 'terms: { ◆turnz.parts: lines }\nfunctions:', 'ask has no member "turnz"'],
