@@ -37,6 +37,7 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'role':
       return true
     case 'n':
+    case 'frame_count':
     case 'candidateCount':
       return Number(value) <= 1
     case 'effort':
