@@ -378,7 +378,7 @@ describe('sluice check --online', () => {
     )
     writeFileSync(
       join(folder, 'gateway.yaml'),
-      `upstreams:\n${lines.join('\n')}\nmodels:\n  theirs: { targets: [{ upstream: good }] }\n  other: { targets: [{ upstream: good }] }\n`,
+      `upstreams:\n${lines.join('\n')}\nmodels:\n  theirs: { targets: [{ upstream: good }] }\n  other: { targets: [{ upstream: good }] }\nkeys: [{ name: me, sha256: ${sha256('a key that nobody tries')} }]\n`,
     )
     const { code, out } = await sluice(['check', '--online', '--json'], folder)
     expect(code).toBe(1)
