@@ -74,6 +74,19 @@ async function expectRefusals(asked: Instance): Promise<void> {
   }
 }
 
+test('each operation of the admin API tells the form of its errors, and whether it needs a token', () => {
+  const { paths, security, components } = API as unknown as {
+    paths: Record<string, Record<string, { operationId: string; security?: object[]; responses: Record<string, unknown> }>>
+    security: object[]
+    components: { securitySchemes: object }
+  }
+  const operations = Object.values(paths).flatMap(methods => Object.values(methods))
+  const silent = operations.filter(({ responses }) => responses.default === undefined).map(({ operationId }) => operationId)
+  expect(silent).toEqual([])
+  expect(security).toEqual(Object.keys(components.securitySchemes).map(name => ({ [name]: [] })))
+  expect(operations.filter(one => one.security !== undefined).map(({ operationId }) => operationId)).toEqual(['tokens.first'])
+})
+
 test('each pattern of the admin API is told in words, too', () => {
   const untold: string[] = []
   let count = 0

@@ -1,12 +1,13 @@
 // A gateway as users run it, with its workers and its control process, in front of a simulator.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { dump } from 'js-yaml'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { dump, load } from 'js-yaml'
 import { below } from '../../tools/proc.mjs'
 import { type Ended, MAIN, sluice } from '../command.js'
 import { startSimulator } from '../harness.js'
@@ -63,6 +64,16 @@ export async function createStage(): Promise<Stage> {
       rmSync(root, { recursive: true, force: true })
     },
   }
+}
+
+const document = load(readFileSync(join(import.meta.dirname, '../../control/admin/api.yaml'), 'utf8')) as object
+const ajv = new Ajv2020({ strict: false }).addSchema(document, 'api')
+
+/** What is wrong with an error of the admin API by its document. */
+function wrongProblem(type: string | undefined, text: string): string | undefined {
+  if (!type?.startsWith('application/problem+json')) return `it is ${type}`
+  const validate = ajv.getSchema('api#/components/schemas/Problem')
+  return validate?.(JSON.parse(text)) ? undefined : ajv.errorsText(validate?.errors)
 }
 
 /** The error codes of a socket without a listener. */
@@ -133,15 +144,17 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
               let said = ''
               response.setEncoding('utf8')
               response.on('data', part => (said += part))
-              response.on('end', () =>
-                done({
+              response.on('end', () => {
+                const wrong = (response.statusCode ?? 0) < 400 ? undefined : wrongProblem(response.headers['content-type'], said)
+                if (wrong !== undefined) return fail(new Error(`${method} ${path} answers ${response.statusCode}: ${wrong}`))
+                return done({
                   status: response.statusCode ?? 0,
                   body:
                     response.headers['content-type']?.includes('json;') || response.headers['content-type']?.endsWith('+json')
                       ? (JSON.parse(said) as Body)
                       : (said as Body),
-                }),
-              )
+                })
+              })
             },
           )
           asked.on('error', fail)
