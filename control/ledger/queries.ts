@@ -11,7 +11,7 @@ import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums, Tables } from '../store/tables.js'
 import { turn } from '../turns.js'
 import { readList } from './lists.js'
-import { sumsOf } from './rows.js'
+import { NAMED_COLUMNS, type NamedColumn, sumsOf } from './rows.js'
 
 /** The names that usage may be grouped by. */
 export type By =
@@ -210,28 +210,10 @@ export interface ExchangeQuery extends Range {
 /** A row in the form of the admin API. */
 export type ExchangeView = Record<string, unknown>
 
-const NAMED = [
-  'key',
-  'team',
-  'grp',
-  'end_user',
-  'session',
-  'tags',
-  'model',
-  'target',
-  'route',
-  'dialect',
-  'upstream_dialect',
-  'error',
-  'price_set',
-  'purse',
-  'region',
-  'facts',
-] as const
 /** Columns that are returned unchanged. */
 const FIGURES = (Object.keys(LEDGER) as (keyof LedgerTable)[]).filter(
-  (name): name is Exclude<keyof LedgerTable, (typeof NAMED)[number] | 'id' | 'at' | 'ended' | 'flags'> =>
-    !['id', 'at', 'ended', 'flags', ...NAMED].includes(name),
+  (name): name is Exclude<keyof LedgerTable, NamedColumn | 'id' | 'at' | 'ended' | 'flags'> =>
+    !['id', 'at', 'ended', 'flags', ...NAMED_COLUMNS].includes(name),
 )
 /** Columns that are returned under another name. */
 const SHOWN: Readonly<Record<string, string>> = { grp: 'group', purse: 'budgets' }
@@ -269,13 +251,13 @@ export async function showExchange(store: Store, id: string, of?: Bound): Promis
 async function shown(store: Store, rows: readonly LedgerTable[]): Promise<ExchangeView[]> {
   const texts = await textsOf(
     store,
-    rows.flatMap(row => NAMED.map(name => row[name])),
+    rows.flatMap(row => NAMED_COLUMNS.map(name => row[name])),
   )
   return rows.map(row => {
     const { at, ended, flags } = row
     const text = (id: number | null): string | null => (id === null ? null : (texts.get(id) ?? null))
     const view: ExchangeView = { id: row.id, at: new Date(at).toISOString() }
-    for (const name of NAMED) view[SHOWN[name] ?? name] = text(row[name])
+    for (const name of NAMED_COLUMNS) view[SHOWN[name] ?? name] = text(row[name])
     if (typeof view.budgets === 'string') view.budgets = JSON.parse(view.budgets)
     if (typeof view.tags === 'string') view.tags = readList(view.tags)
     if (typeof view.facts === 'string') view.facts = readList(view.facts)
@@ -320,7 +302,7 @@ export async function* exportRows(store: Store, range: Range): AsyncGenerator<Ex
 export const EXPORTED: readonly string[] = [
   'id',
   'at',
-  ...NAMED.map(name => SHOWN[name] ?? name),
+  ...NAMED_COLUMNS.map(name => SHOWN[name] ?? name),
   'ended',
   'stream',
   'estimated',

@@ -45,9 +45,10 @@ const NAMED = {
 } as const satisfies Partial<Record<keyof LedgerTable, readonly [NameKind, TextOf]>>
 
 type TextOf = (record: ExchangeRecord, price: Price | undefined) => string | undefined
-type NamedColumn = keyof typeof NAMED
+/** A column with the id of a name. */
+export type NamedColumn = keyof typeof NAMED
 
-const NAMED_COLUMNS = Object.keys(NAMED) as NamedColumn[]
+export const NAMED_COLUMNS = Object.keys(NAMED) as NamedColumn[]
 const KINDS = NAMED_COLUMNS.map(column => NAMED[column][0])
 const TEXTS = NAMED_COLUMNS.map((column): TextOf => NAMED[column][1])
 /** JSON, which is never cut: accounts and facts are made of what the configuration names, and lists of tags are bounded. */

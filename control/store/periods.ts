@@ -15,14 +15,9 @@ export interface Periods {
   drop(table: 'ledger' | 'detail', before: number): Promise<number>
 }
 
-/** The smallest possible id of an exchange at a time. */
+/** The smallest possible id of an exchange that begins at a time: milliseconds since 1970. */
 export function idAt(time: number): string {
   return `${Math.max(0, Math.floor(time)).toString(16).padStart(12, '0')}${'0'.repeat(20)}`
-}
-
-/** When the exchange with an id began. */
-export function timeOf(id: string): number {
-  return Number.parseInt(id.slice(0, 12), 16)
 }
 
 const dayName = (day: number): string => new Date(day * DAY).toISOString().slice(0, 10).replaceAll('-', '')

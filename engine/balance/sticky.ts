@@ -5,7 +5,7 @@ import { now } from '../core/deadlines.js'
 import { setLatest } from '../core/latest.js'
 
 /** Sessions remembered for each model. */
-export const MOST = 20_000
+const MOST = 20_000
 /** Characters; a longer session key is remembered by its hash. */
 const LONGEST = 64
 

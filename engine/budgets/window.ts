@@ -62,7 +62,7 @@ function periodOf(every: Every, shown: number): [number, number] {
   return [start, start + length]
 }
 
-/** The window that contains a moment. Windows follow each other without a gap. */
+/** The window that contains a moment, in milliseconds since 1970. Windows follow each other without a gap. */
 export function windowAt(every: Every, zone: string, time: number): Window {
   if (every === 'ever') return EVER
   if (every === 'hour') {

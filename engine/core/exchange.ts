@@ -75,6 +75,9 @@ export interface Exchange {
   open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink
 }
 
+/** Ignores what arrives. */
+export const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
+
 /** A body that is read while it arrives. */
 export type Arriving = Pick<Exchange, 'receive' | 'pause' | 'resume'>
 

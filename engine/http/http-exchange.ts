@@ -1,11 +1,10 @@
-// The HTTP implementation of Exchange: the calls of the stages as calls of uWebSockets.js, which only this file and
-// server.ts know. One object for each request with methods on its prototype: an ordinary request allocates nothing that it
+// The HTTP implementation of Exchange: the calls of the stages as calls of uWebSockets.js, which only this folder knows. One object for each request with methods on its prototype: an ordinary request allocates nothing that it
 // does not use.
 
 import { randomBytes } from 'node:crypto'
 import { now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError, nobodyWaits, renderError } from '../core/errors.js'
-import { type Exchange, GONE, type LogEntry, type Receiver, type Sink } from '../core/exchange.js'
+import { type Exchange, GONE, type LogEntry, NOBODY, type Receiver, type Sink } from '../core/exchange.js'
 import type { Indexed } from '../core/indexed-set.js'
 import { failureOf } from '../core/log.js'
 import type { Dialect, Limits } from '../plan.js'
@@ -427,8 +426,6 @@ export class HttpExchange implements Exchange, Indexed {
     return length === undefined ? new ChunkedSink(this.res, this, headers) : new MeasuredSink(this.res, this, headers, length)
   }
 }
-
-const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
 
 /** A copy in pooled memory: an ArrayBuffer for each chunk costs more than its bytes. */
 function copyOf(chunk: ArrayBuffer): Buffer {

@@ -3,7 +3,7 @@
 
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../core/errors.js'
-import { mediaTypeOf } from '../core/media-type.js'
+import { JSON_TYPE, mediaTypeOf } from '../core/media-type.js'
 import { textOf } from '../core/text.js'
 import type { Dialect, Endpoint, Json, StreamFormat } from '../plan.js'
 import { type Frames, framings } from '../wire/framing.js'
@@ -181,8 +181,6 @@ class EventPatcher {
     return [patch].flat().reduce<string>((made, one) => made + frames.event(kindOf(one), releaseDigits(JSON.stringify(one))), '')
   }
 }
-
-const JSON_TYPE = 'application/json'
 
 /** A JSON object; undefined if the bytes are not one. */
 function parsed(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefined, text?: string): Json | undefined {

@@ -17,7 +17,7 @@ export interface Fitted {
 /**
  * Applies rules to a body; undefined if they change nothing. `body` may be an outline: a rule that makes an object, or
  * changes the inside of one, calls `whole` for the body itself. Throws `invalid_request` if a rule refuses the request; the
- * error names the member if `names` says that the client knows it by this name.
+ * error names the member if `isKnown` says that the client knows it by this name.
  */
 export function fitted(
   rules: readonly FitRule[],

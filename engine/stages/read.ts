@@ -124,7 +124,7 @@ function normal({ normaliseRequest }: Dialect, body: Body): Body {
 /** @param texts what is done to the texts of a form */
 export function read(route: Route, exchange: Exchange, snapshot: Snapshot, texts?: FormTexts): Input | Promise<Input> {
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
-  if (isForm(exchange) && route.bodies.includes('multipart')) return formInput(route, exchange, snapshot, dialect, texts)
+  if (route.bodies.includes('multipart') && isForm(exchange)) return formInput(route, exchange, snapshot, dialect, texts)
   // A chain of promises: a suspended function would hold all of its variables until the body has arrived.
   if (route.bodies.includes('json'))
     return exchange.body(route.limits).then(received => jsonInput(received, route, exchange, dialect, usualModel(route, snapshot)))

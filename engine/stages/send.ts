@@ -1,7 +1,7 @@
 // One attempt: sends a request to a binding's upstream, and reads the answer as far as it must be read before the client gets
 // any of it.
 
-import { mediaTypeOf } from '../core/media-type.js'
+import { JSON_TYPE, mediaTypeOf } from '../core/media-type.js'
 import type { Json } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
 import { BODY_LIMIT, call, collect, type UpstreamResponse, withinLimit } from '../upstream/call.js'
@@ -90,11 +90,8 @@ function kindOf(upstream: UpstreamResponse, { binding, input }: Attempt): 'strea
   return response === 'bytes' && (typeOf(upstream) !== JSON_TYPE || upstream.status >= 300) ? 'bytes' : 'whole'
 }
 
-const JSON_TYPE = 'application/json'
-
 function typeOf(response: UpstreamResponse): string {
-  const type = response.header('content-type')
-  return type === JSON_TYPE ? type : mediaTypeOf(type)
+  return mediaTypeOf(response.header('content-type'))
 }
 
 /**

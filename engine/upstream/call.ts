@@ -4,7 +4,7 @@
 import type { Dispatcher } from 'undici'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError, nobodyWaits } from '../core/errors.js'
-import type { Call, Exchange, Receiver } from '../core/exchange.js'
+import { type Call, type Exchange, NOBODY, type Receiver } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
 import { mayHaveBeenIdle } from '../snapshot/connect.js'
 
@@ -356,8 +356,6 @@ function isNamed(key: Buffer, name: string): boolean {
   }
   return true
 }
-
-const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
 
 /** The largest answer that is held for translation, or to be sent in one piece: bytes. */
 export const BODY_LIMIT = 64 * 1024 * 1024
