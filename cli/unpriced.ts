@@ -3,11 +3,11 @@
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import type { Budget } from '../engine/budgets/budgets.js'
-import { mayBePriced } from '../engine/budgets/priced.js'
 import type { RoutePlan } from '../engine/plan.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
 import type { Model, Snapshot, Target } from '../engine/snapshot/model.js'
 import { mayUse } from '../engine/stages/choose.js'
+import { mayBePriced } from '../engine/stages/priced.js'
 
 /** A warning for each model without a known price that has a budget, whoever's it is. */
 export function unpricedModels(document: YamlDocument, gateway: GatewayConfig, snapshot: Snapshot): Finding[] {

@@ -17,11 +17,6 @@ export function waitOf({ more: { retryAfter } }: GatewayError): number | undefin
   return wait > 0 ? wait : undefined
 }
 
-/** The whole answer has come. */
-export function isComplete({ binding: { target } }: Attempt): void {
-  target.health.succeed()
-}
-
 /** The target broke off an answer that had begun well: its session, if it has one, looks for another target. */
 export function hasBrokenOff({ binding: { target }, choice }: Attempt, failure: GatewayError): void {
   if (!countsAgainst(target, failure)) return

@@ -4,7 +4,6 @@
 import type { Budget } from '../budgets/budgets.js'
 import { Estimate } from '../budgets/estimate.js'
 import { Hold, type Shortage, type Terms } from '../budgets/hold.js'
-import { isFree, isPriced, tellsInputOnly, tellsOutput } from '../budgets/priced.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { askedUsage, chargeOf, mergeUsage } from '../core/usage.js'
@@ -12,6 +11,7 @@ import type { Dialect, Usage } from '../plan.js'
 import type { Binding, Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { type Choice, chooseModel, makesMore } from './choose.js'
 import { requestedOutput } from './limit.js'
+import { isFree, isPriced, tellsInputOnly, tellsOutput } from './priced.js'
 import type { Input } from './read.js'
 
 /** The possible targets, and the money that is held for the exchange. */

@@ -12,7 +12,6 @@ import { passedOn } from '../upstream/request-header.js'
 import { signed } from '../upstream/sign.js'
 import type { Attempt } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
-import { isComplete } from './evidence.js'
 import { failover } from './failover.js'
 import { fundRequest } from './fund.js'
 import { limit, refuseEarly } from './limit.js'
@@ -189,7 +188,7 @@ function answered(response: UpstreamResponse, attempt: Attempt): Promise<void> |
   const length = response.header('content-length')
   if (exchange.method === 'HEAD' && length !== undefined) headers['content-length'] = length
   response.release()
-  isComplete(attempt)
+  attempt.binding.target.health.succeed()
   exchange.send(response.status, headers, '')
   return undefined
 }

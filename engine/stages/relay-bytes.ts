@@ -5,7 +5,7 @@ import { failureOf } from '../core/log.js'
 import type { UpstreamResponse } from '../upstream/call.js'
 import type { Attempt } from './attempt.js'
 import { estimator } from './estimator.js'
-import { hasBrokenOff, isComplete } from './evidence.js'
+import { hasBrokenOff } from './evidence.js'
 
 /** Headers that describe the bytes. */
 const OF_BYTES = ['content-type', 'content-range', 'accept-ranges', 'content-disposition', 'content-encoding', 'etag', 'last-modified']
@@ -59,7 +59,7 @@ export function passBytes(response: UpstreamResponse, headers: Readonly<Record<s
       end() {
         if (isOver) return
         sink.end()
-        isComplete(attempt)
+        attempt.binding.target.health.succeed()
         close()
       },
       fail(error) {

@@ -18,7 +18,6 @@ import { errorFrom, LONGEST_REFUSAL } from '../upstream/refusal.js'
 import { holdsAny } from '../wire/json/markers.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
-import { isComplete } from './evidence.js'
 import { failover } from './failover.js'
 import type { SocketGuard } from './guard.js'
 import { type Input, modelName, usualModel, withoutBody } from './read.js'
@@ -42,7 +41,7 @@ export function openRelay(request: ClientRequest, guard?: SocketGuard): Promise<
   return failover(request, bindings, async attempt => {
     const socket = await open(attempt)
     // A session may last for hours: the target has done its part when it opens one.
-    isComplete(attempt)
+    attempt.binding.target.health.succeed()
     return new Relay(socket, attempt, guard)
   })
 }

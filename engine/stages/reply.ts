@@ -5,7 +5,6 @@ import { askedUsage, chargeOf, mergeUsage, NANO, readUsage } from '../core/usage
 import { atEndOfTurn } from '../core/write-batch.js'
 import { rateLimitHeaders } from '../limits/headers.js'
 import { estimator } from './estimator.js'
-import { isComplete } from './evidence.js'
 import { keeperOf } from './kept.js'
 import type { Outcome } from './outcome.js'
 import { ownIdsOf } from './own-ids.js'
@@ -33,7 +32,7 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
   const text = idSealer ? understood(() => withSealedIds(outcome.text, idSealer)) : outcome.text
   if (input.turn) keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
-  isComplete(outcome.attempt)
+  binding.target.health.succeed()
   const status = outcome.kind === 'whole' && binding.mapping === undefined ? outcome.response.status : 200
   headers['content-type'] = 'application/json'
   atEndOfTurn(() => exchange.send(status, headers, text))

@@ -21,7 +21,9 @@ const found = async (text: string): Promise<string[]> => {
   writeFileSync(path, text)
   try {
     const { findings } = await check(path, {})
-    return findings.map(({ line, column, rule, detail }) => `${line}:${column}  ${rule}  ${detail}`)
+    // Nobody asks the examples.
+    const own = findings.filter(({ rule }) => rule !== 'keys/none')
+    return own.map(({ line, column, rule, detail }) => `${line}:${column}  ${rule}  ${detail}`)
   } catch (error) {
     return (error as Error).message.split('\n').map(line => line.replace(`${path}:`, ''))
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { below, statOf } from '../../tools/proc.mjs'
+import { sleep } from '../polling.js'
 import { ask, createStage, exported, FILE_KEY, type Instance, openRows, type Stage, until, untilAnswered } from './stage.js'
 import { onPostgres } from './stores.js'
 
@@ -35,6 +36,8 @@ function load(gateway: Instance, key: string, width = 8): { answered: Set<string
       } catch {
         // The process that served it was killed.
       }
+      // Some hundred requests a second are enough; as many as possible would only keep the tests beside this one waiting.
+      await sleep(10)
     }
   }
   const all = Array.from({ length: width }, worker)

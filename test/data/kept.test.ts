@@ -61,7 +61,12 @@ const openai: Omit<Speaker, 'path' | 'body'> = {
 const SPEAKERS: Readonly<Record<string, Speaker>> = {
   chat: { ...openai, path: () => '/v1/chat/completions', body: model => ({ model, messages: [{ role: 'user', content: 'Hi' }] }) },
   responses: { ...openai, path: () => '/v1/responses', body: model => ({ model, input: 'Hi' }) },
-  embeddings: { ...openai, path: () => '/v1/embeddings', body: model => ({ model, input: 'Hi' }) },
+  embeddings: {
+    ...openai,
+    path: () => '/v1/embeddings',
+    body: model => ({ model, input: 'Hi' }),
+    error: (type, code, status) => ({ ...openai.error(type, code, status), detail: 'As it was said.' }),
+  },
   messages: {
     provider: 'anthropic',
     path: () => '/v1/messages',

@@ -13,9 +13,9 @@ const NO_TEXT: Readonly<Record<string, RegExp>> = {
     /(^|_)(ids?|names?|filename|key|user|identifier|fingerprint|version|object|callers|namespace|container|conversation)$|^cached_content$/,
   addresses: /(^|_)(ur[il]s?|domains|source|city|country|region|timezone)$/,
   'words with a meaning of their own':
-    /(^|_)(type|role|model|status|mode|tier|effort|size|quality|resolution|verbosity|format|detail|modality|category|probability|language|voice|speaker|geo|speed|ratio|truncation|retention|granularities|display|confidence|strategy|syntax|personality|license|reason|include|outcome|background|think|fallbacks|fields)$/,
+    /(^|_)(type|role|model|status|mode|tier|effort|size|quality|resolution|verbosity|format|detail|modality|category|probability|language|voice|speaker|geo|speed|ratio|truncation|retention|granularities|display|confidence|strategy|syntax|personality|license|reason|include|outcome|background|think|fallbacks|fields|complexity|languages)$/,
   'numbers and times': /(^|_)(at|offset|duration|seconds|ttl|elapsed|temperature|keep_alive|stream)$/,
-  'media and vectors': /(^|_)(data|images?|tail|mask|b64|b64_json|base64|references|embedding)$/,
+  'media and vectors': /(^|_)(data|images?|svg|tail|mask|b64|b64_json|base64|references|embedding)$/,
   'what only a provider can read, and padding': /(^|_)signature$|^encrypted_|^obfuscation$/,
   'what a provider says about a failure': /(^|_)(message|msg|param)$/,
   'where an answer ends: a mask would end it elsewhere': /^stop$|(^|_)sequences?$/,

@@ -22,7 +22,7 @@ answer: '{ "mine": $count($models) }'
   // The schemas are those of the other dialect but for one.
   'schemas/terse/format.yaml': `title: Terse
 like: completions
-usage: '{ "input": spent }'
+usage: '{ "input": usage.total_tokens }'
 error: { like: messages }
 stream: { keep_alive: ": still here\\n\\n" }
 `,
@@ -39,7 +39,7 @@ speaks: { completions: /complete, terse: /terse }
 let upstream: Upstream
 let gateway: TestGateway
 const ANSWER =
-  '{"id":"c","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"x","finish_reason":"stop"}],"spent":7,"usage":{"prompt_tokens":2,"total_tokens":2}}'
+  '{"id":"c","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"x","finish_reason":"stop"}],"usage":{"prompt_tokens":2,"total_tokens":7}}'
 const EVENTS =
   'data: {"id":"c","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"x","finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 

@@ -144,7 +144,9 @@ describe('the installed package', () => {
     })
     expect(await sluiceIn(user, folder, ['test'], env)).toMatchObject({ code: 0 })
     // Examples of built-in dialects are found in the cases of mappings, which are data of the commands.
-    expect(await sluiceIn(user, folder, ['new', 'mapping', 'rerank-to-jina_rerank', '--folder', 'other'], env)).toMatchObject({ code: 0 })
+    expect(await sluiceIn(user, folder, ['new', 'mapping', 'jina_rerank-to-cohere_rerank', '--folder', 'other'], env)).toMatchObject({
+      code: 0,
+    })
     expect(await sluiceIn(user, folder, ['test', '--all', '--mapping', 'rerank-to'], env)).toMatchObject({ code: 0, err: '' })
     const gateway = await startSluice(user, folder, [], env)
     expect(await (await fetch(`${gateway.url}/version`)).json()).toEqual({ v: 1 })

@@ -11,7 +11,7 @@ import type { UpstreamResponse } from '../../upstream/call.js'
 import { framings } from '../../wire/framing.js'
 import { type Blocks, isSentinel, lineEndOf, parseEvents } from '../../wire/sse.js'
 import type { Attempt } from '../attempt.js'
-import { hasBrokenOff, isComplete } from '../evidence.js'
+import { hasBrokenOff } from '../evidence.js'
 import { keeperOf } from '../kept.js'
 import type { Outcome } from '../outcome.js'
 import type { IdSealer } from '../seal-ids.js'
@@ -167,7 +167,7 @@ class StreamRelay implements Output, Deadline {
     atEndOfTurn(() => {
       if (!this.exchange.isAborted) this.writer.end(rest)
     })
-    isComplete(this.attempt)
+    this.attempt.binding.target.health.succeed()
     this.close(true)
   }
 
