@@ -17,14 +17,35 @@ type Answerers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) 
 
 /** Answers the questions of workers. Rejects while the store is unreachable. */
 export function createAnswerers(keeper: Keeper, options: KeptOptions, room: Room): (question: Question) => Promise<unknown> {
+  /** The answers of each caller that are being written. Its next request may be about one of them, and waits for all. */
+  const writing = new Map<string, Set<Promise<number>>>()
+  const written = (caller: string): Promise<unknown> => Promise.allSettled(writing.get(caller) ?? [])
   const answerers: Answerers = {
-    kept: ({ caller, id }) => conversation(keeper.get(), options, caller, id),
-    items: ({ caller, ids, isAwaited }) => answersWithItems(keeper.get(), options, caller, ids, isAwaited),
-    look: ({ caller, id }) => look(keeper.get(), options, caller, id),
+    async kept({ caller, id }) {
+      await written(caller)
+      return conversation(keeper.get(), options, caller, id)
+    },
+    async items({ caller, ids, isAwaited }) {
+      await written(caller)
+      return answersWithItems(keeper.get(), options, caller, ids, isAwaited)
+    },
+    async look({ caller, id }) {
+      await written(caller)
+      return look(keeper.get(), options, caller, id)
+    },
     async keep(asked) {
-      const length = await keep(keeper.get(), options, asked)
-      room.add(length)
-      return length > 0
+      const { caller } = asked
+      const kept = keep(keeper.get(), options, asked)
+      const own = writing.get(caller) ?? new Set()
+      writing.set(caller, own.add(kept))
+      try {
+        const length = await kept
+        room.add(length)
+        return length > 0
+      } finally {
+        own.delete(kept)
+        if (own.size === 0) writing.delete(caller)
+      }
     },
     remove: ({ caller, id }) => remove(keeper.get(), caller, id),
     spent: ({ accounts }) => spentOf(keeper.get(), accounts),

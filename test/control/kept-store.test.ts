@@ -7,7 +7,12 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import type * as KeptModule from '../../control/kept/kept.js'
+import type { Room } from '../../control/kept/room.js'
 import type * as SealModule from '../../control/kept/seal.js'
+import type * as QuestionsModule from '../../control/questions.js'
+import type { Keeper } from '../../control/store/keeper.js'
+import type { Question } from '../../engine/control/messages.js'
+import { still } from '../polling.js'
 import { onEachEngine, openStore, type Store } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
@@ -15,6 +20,8 @@ const { conversation, expire, answersWithItems, keep, look, remove, shrink } = (
   built('control/kept/kept.js')
 )) as typeof KeptModule
 const { createSeal } = (await import(built('control/kept/seal.js'))) as typeof SealModule
+
+const { createAnswerers } = (await import(built('control/questions.js'))) as typeof QuestionsModule
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-kept-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -66,6 +73,35 @@ onEachEngine(make => {
     expect(await answersWithItems(store, options, 'ada', ['item-of-b'], false)).toEqual([])
     // Half a conversation would be another one.
     expect(await conversation(store, options, 'ada', 'c')).toEqual([])
+    await store.close()
+  })
+
+  test.each([
+    ['a conversation', 'kept', { id: 'late' }],
+    ['an item', 'items', { ids: ['item-of-late'], isAwaited: true }],
+    ['an answer', 'look', { id: 'late' }],
+  ] as const)('%s is there for its caller while it is still being written', async (_name, name, asked) => {
+    const store = await open()
+    let release = (): void => undefined
+    const released = new Promise<void>(done => (release = done))
+    const seal: SealModule.Seal = {
+      ...options.seal,
+      async close(text, owner) {
+        await released
+        return options.seal.close(text, owner)
+      },
+    }
+    const keeper = { get: () => store, succeeded: () => undefined, failed: () => undefined } as unknown as Keeper
+    const ask = createAnswerers(keeper, { ...options, seal }, { add: () => undefined } as unknown as Room)
+    const kept = ask({ type: 'ask', ask: 1, name: 'keep', asked: turn('late', null) } as Question)
+    const found = ask({ type: 'ask', ask: 2, name, asked: { caller: 'ada', ...asked } } as Question)
+    let isThere = false
+    void found.then(() => (isThere = true))
+    // Longer than an answer of another process is waited for.
+    expect(await still(() => isThere, 800)).toBe(false)
+    release()
+    await kept
+    expect(JSON.stringify(await found)).toContain('late')
     await store.close()
   })
 
