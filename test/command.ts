@@ -1,6 +1,7 @@
 // Commands as processes of their own, and folders to run them in.
 
-import { spawn } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -8,6 +9,8 @@ import { afterAll } from 'vitest'
 
 /** The built program. */
 export const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js')
+
+const HOST = join(import.meta.dirname, 'command-host.mjs')
 
 export interface Ended {
   code: number | null
@@ -43,6 +46,40 @@ export function run(
 /** `sluice` with these words. */
 export const sluice = (args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}, input = ''): Promise<Ended> =>
   run(process.execPath, [MAIN, ...args], cwd, env, input)
+
+/**
+ * `sluice` in a process that stays for the next command, until the tests of the file that asks for this have ended: most of
+ * the time of a short command goes into loading its modules. For commands that end by themselves.
+ */
+export function sluiceInOneProcess(): typeof sluice {
+  let host: { process: ChildProcess; gone: Promise<never> } | undefined
+  let last: Promise<unknown> = Promise.resolve()
+  const folder = foldersOf()
+  const one = async (args: readonly string[], cwd: string, env: Readonly<Record<string, string>>, input: string): Promise<Ended> => {
+    host ??= startHost()
+    const file = input === '' ? undefined : join(folder({ input }), 'input')
+    host.process.send({ args, cwd, env: { ...process.env, ...env }, input: file })
+    const [ended] = await Promise.race([once(host.process, 'message'), host.gone])
+    return ended as Ended
+  }
+  afterAll(() => host?.process.kill())
+  return (args, cwd, env = {}, input = '') => {
+    const next = last.then(() => one(args, cwd, env, input))
+    // One after the other, also after one that failed.
+    last = next.catch(() => undefined)
+    return next
+  }
+}
+
+function startHost(): { process: ChildProcess; gone: Promise<never> } {
+  const child = fork(HOST, [MAIN], { execArgv: [] })
+  const gone = once(child, 'exit').then(([code, signal]) => {
+    throw new Error(`the process of the commands has ended with ${signal ?? code}`)
+  })
+  // It also ends when it is asked to.
+  gone.catch(() => undefined)
+  return { process: child, gone }
+}
 
 /** Makes folders of their own with files by their paths; they are removed after the tests of the file that asks for this. */
 export function foldersOf(): (files?: Readonly<Record<string, string>>) => string {

@@ -1,4 +1,5 @@
-// Every command, as the built binary that users run.
+// Every command, with the built modules that users run. What they say is asked of one process for all; that each works as a
+// process of its own is shown by the blocks of docs/commands.md.
 
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -8,11 +9,12 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { foldersOf, MAIN, run, sluice } from '../command.js'
+import { foldersOf, MAIN, run, sluice as sluiceApart, sluiceInOneProcess } from '../command.js'
 import { blocksOf, writeBlock } from '../docs-page.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const folderOf = foldersOf()
+const sluice = sluiceInOneProcess()
 
 interface JsonFinding {
   severity: string
@@ -41,16 +43,16 @@ models:
 describe('every command', () => {
   test('has --version and --help, and ends with 64 for a wrong command line', async () => {
     const folder = folderOf()
-    expect(await sluice(['--version'], folder)).toEqual({
+    expect(await sluiceApart(['--version'], folder)).toEqual({
       code: 0,
       out: `${JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version}\n`,
       err: '',
     })
-    const help = await sluice(['check', '--help'], folder)
+    const help = await sluiceApart(['check', '--help'], folder)
     expect(help.code).toBe(0)
     expect(help.out).toContain('--no-env')
     for (const args of [['bogus'], ['check', '--bogus'], ['try', 'chat-to-messages'], ['use', 'emacs'], ['fields', 'chat', 'latin']]) {
-      const ended = await sluice(args, folder)
+      const ended = await sluiceApart(args, folder)
       expect({ args, code: ended.code, out: ended.out }).toEqual({ args, code: 64, out: '' })
       expect(ended.err, args.join(' ')).not.toBe('')
       expect(ended.err, args.join(' ')).not.toMatch(/\n\s+at /)

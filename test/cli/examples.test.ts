@@ -6,12 +6,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { load } from 'js-yaml'
 import { afterAll, expect, test } from 'vitest'
-import { sluice } from '../command.js'
+import { sluiceInOneProcess } from '../command.js'
 import { KEY, startGateway, startSimulator } from '../harness.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const examples = join(root, 'examples')
 const folders = readdirSync(examples).filter(name => statSync(join(examples, name)).isDirectory() && name !== 'tutorial')
+const sluice = sluiceInOneProcess()
 const scratch = mkdtempSync(join(tmpdir(), 'sluice-examples-'))
 const simulator = await startSimulator({ listen: '127.0.0.1:0' })
 afterAll(async () => {

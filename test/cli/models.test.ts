@@ -1,4 +1,4 @@
-// `sluice models` as a process: tables that become files, and reports about facts.
+// `sluice models`: tables that become files, and reports about facts.
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -6,13 +6,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
+import { sluiceInOneProcess } from '../command.js'
 
-const main = join(import.meta.dirname, '../../dist/cli/main.js')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-models-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const sluice = (...args: string[]): string =>
-  execFileSync(process.execPath, [main, ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
+const inOneProcess = sluiceInOneProcess()
+/** What a command says; one that fails is thrown with what it said of it. */
+async function sluice(...args: string[]): Promise<string> {
+  const { code, out, err } = await inOneProcess(args, folder)
+  if (code !== 0) throw new Error(err)
+  return out
+}
 
 function table(name: string, value: unknown): string {
   const path = join(folder, name)
@@ -68,8 +73,8 @@ const LITELLM = {
 }
 
 describe('import', () => {
-  test('turns rows of litellm into facts, traits and prices, and reports other columns', () => {
-    const told = sluice('models', 'import', 'litellm', table('litellm.json', LITELLM), '--out', 'one', '--read', '2026-11-22')
+  test('turns rows of litellm into facts, traits and prices, and reports other columns', async () => {
+    const told = await sluice('models', 'import', 'litellm', table('litellm.json', LITELLM), '--out', 'one', '--read', '2026-11-22')
     const { models, ...head } = read('one/openai.yaml')
     expect(head).toEqual({ title: 'OpenAI', source: 'litellm: litellm.json', read: '2026-11-22', providers: ['openai'] })
     expect(models['gpt-a']).toEqual({
@@ -110,9 +115,9 @@ describe('import', () => {
     expect(told).toContain('gpt-b: the answer may have more tokens (20) than the request (10)')
   })
 
-  test('reports changes at a second import, and keeps old prices and removed models', () => {
+  test('reports changes at a second import, and keeps old prices and removed models', async () => {
     const first = readFileSync(join(folder, 'one/openai.yaml'), 'utf8')
-    expect(sluice('models', 'import', 'litellm', join(folder, 'litellm.json'), '--out', 'one', '--read', '2026-11-22')).not.toContain(
+    expect(await sluice('models', 'import', 'litellm', join(folder, 'litellm.json'), '--out', 'one', '--read', '2026-11-22')).not.toContain(
       'Changed',
     )
     expect(readFileSync(join(folder, 'one/openai.yaml'), 'utf8')).toBe(first)
@@ -120,12 +125,12 @@ describe('import', () => {
     const file = join(folder, 'one/openai.yaml')
     writeFileSync(file, first.replace(/( *)input: 1\.25\n( *)cached: 0\.125\n/, '$2cached: 0.125\n$1input: 1.25\n'))
     expect(readFileSync(file, 'utf8')).not.toBe(first)
-    expect(sluice('models', 'import', 'litellm', join(folder, 'litellm.json'), '--out', 'one', '--read', '2026-11-22')).not.toContain(
+    expect(await sluice('models', 'import', 'litellm', join(folder, 'litellm.json'), '--out', 'one', '--read', '2026-11-22')).not.toContain(
       'Changed',
     )
     const { 'gpt-b': _, ...rest } = LITELLM
     const next = { ...rest, 'gpt-a': { ...LITELLM['gpt-a'], max_output_tokens: 200, output_cost_per_token: 2e-5 } }
-    const told = sluice('models', 'import', 'litellm', table('litellm.json', next), '--out', 'one', '--read', '2026-12-24')
+    const told = await sluice('models', 'import', 'litellm', table('litellm.json', next), '--out', 'one', '--read', '2026-12-24')
     expect(told).toMatch(/one\/openai\.yaml: gpt-a: max_output: 100 → 200/)
     expect(told).toMatch(/Missing in the table, and kept \(1\):\n.*openai\.yaml: gpt-b/)
     const { models } = read('one/openai.yaml')
@@ -136,18 +141,18 @@ describe('import', () => {
     expect(models).toHaveProperty('gpt-b')
   })
 
-  test('reports the change of a confirmed fact with the page that confirmed it', () => {
+  test('reports the change of a confirmed fact with the page that confirmed it', async () => {
     const row = { litellm_provider: 'anthropic', mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 5e-6 }
-    const again = (more: object): string =>
+    const again = (more: object): Promise<string> =>
       sluice('models', 'import', 'litellm', table('confirmed.json', { 'claude-haiku-4-5': { ...row, ...more } }), '--out', 'four')
-    again({ max_input_tokens: 200_000 })
-    expect(again({ max_input_tokens: 100_000 })).toMatch(
+    await again({ max_input_tokens: 200_000 })
+    expect(await again({ max_input_tokens: 100_000 })).toMatch(
       /claude-haiku-4-5: context: 200000 → 100000; it was confirmed \(https:\/\/platform\.claude\.com\/.*, 20\d\d-\d\d-\d\d\)\n/,
     )
   })
 
-  test('reads the table of models.dev', () => {
-    sluice(
+  test('reads the table of models.dev', async () => {
+    await sluice(
       'models',
       'import',
       'models.dev',
@@ -191,8 +196,8 @@ describe('import', () => {
     })
   })
 
-  test('reads the table of openrouter', () => {
-    sluice(
+  test('reads the table of openrouter', async () => {
+    await sluice(
       'models',
       'import',
       'openrouter',
@@ -225,41 +230,35 @@ describe('import', () => {
     })
   })
 
-  test('reports an invalid table in a sentence', () => {
-    const said = (...args: string[]): string => {
-      try {
-        return sluice('models', 'import', ...args)
-      } catch (error) {
-        return String((error as { stderr?: string }).stderr)
-      }
-    }
-    expect(said('mine', 'x.json')).toContain('Allowed choices are litellm, models.dev, openrouter.')
-    expect(said('litellm', 'x.json')).toBe('x.json cannot be read as JSON. Name the file with the table.\n')
+  test('reports an invalid table in a sentence', async () => {
+    const table = (...args: string[]): Promise<string> => sluice('models', 'import', ...args)
+    await expect(table('mine', 'x.json')).rejects.toThrow('Allowed choices are litellm, models.dev, openrouter.')
+    await expect(table('litellm', 'x.json')).rejects.toThrow(/^x\.json cannot be read as JSON\. Name the file with the table\.\n$/)
   })
 })
 
 describe('known facts', () => {
-  test('are shown for a model, each with its file and line', () => {
-    const told = sluice('models', 'claude-haiku-4-5')
+  test('are shown for a model, each with its file and line', async () => {
+    const told = await sluice('models', 'claude-haiku-4-5')
     expect(told).toMatch(/^claude-haiku-4-5 at anthropic\n/)
     expect(told).toMatch(/traits\.thinking +budget {2}\(models\/anthropic\.yaml:\d+\)/)
     expect(told).toMatch(/max_output +64000 {2}\(models\/imported\/anthropic\.yaml:\d+\)/)
     expect(told).toMatch(/prices from 1970-01-01 +\{.* input: 1, .*\(models\/imported\/anthropic\.yaml:\d+\)/)
   })
 
-  test('of the operator take precedence', () => {
+  test('of the operator take precedence', async () => {
     mkdirSync(join(folder, 'own/models'), { recursive: true })
     writeFileSync(join(folder, 'own/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
     writeFileSync(
       join(folder, 'own/models/mine.yaml'),
       'source: mine\nread: 2020-01-01\nproviders: [anthropic]\nmodels: { claude-haiku-4-5: { max_output: 1000, retired: 2020-02-01 } }\n',
     )
-    const told = sluice('models', 'claude-haiku-4-5', '--config', 'own/gateway.yaml')
+    const told = await sluice('models', 'claude-haiku-4-5', '--config', 'own/gateway.yaml')
     expect(told).toMatch(/max_output +1000 {2}\(own\/models\/mine\.yaml:4\)/)
     expect(told).toMatch(/context +200000 {2}\(\S*models\/imported\/anthropic\.yaml:\d+\)/)
   })
 
-  test('of another version, in a folder beside gateway.yaml, replace those that came with this version', () => {
+  test('of another version, in a folder beside gateway.yaml, replace those that came with this version', async () => {
     mkdirSync(join(folder, 'newer'))
     cpSync(join(import.meta.dirname, '../../models'), join(folder, 'newer/models'), { recursive: true })
     writeFileSync(join(folder, 'newer/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
@@ -272,14 +271,14 @@ describe('known facts', () => {
       join(folder, 'newer/models/imported/one-more.yaml'),
       'source: a page\nread: 2026-12-24\nproviders: [anthropic]\nmodels: { claude-one-more: { context: 1000 } }\n',
     )
-    expect(sluice('check', '--config', 'newer/gateway.yaml', '--no-env')).toMatch(/no findings/)
-    const told = sluice('models', 'claude-haiku-4-5', '--config', 'newer/gateway.yaml')
+    expect(await sluice('check', '--config', 'newer/gateway.yaml', '--no-env')).toMatch(/no findings/)
+    const told = await sluice('models', 'claude-haiku-4-5', '--config', 'newer/gateway.yaml')
     expect(told).toMatch(/context +300000 {2}\(newer\/models\/imported\/anthropic\.yaml:\d+\)/)
-    expect(sluice('models', 'claude-one-more', '--config', 'newer/gateway.yaml')).toMatch(/context +1000 /)
-    expect(sluice('models', 'sources', '--config', 'newer/gateway.yaml')).toMatch(/ to 2026-12-24\n$/)
+    expect(await sluice('models', 'claude-one-more', '--config', 'newer/gateway.yaml')).toMatch(/context +1000 /)
+    expect(await sluice('models', 'sources', '--config', 'newer/gateway.yaml')).toMatch(/ to 2026-12-24\n$/)
   })
 
-  test('of a newer package that this gateway does not know are left out and reported', () => {
+  test('of a newer package that this gateway does not know are left out and reported', async () => {
     const own = readFileSync(join(import.meta.dirname, '../../models/catalogue.yaml'), 'utf8')
     const version = /version: (\S+)/.exec(own)?.[1] as string
     const data = join(folder, 'tomorrow/models')
@@ -306,12 +305,14 @@ models:
     writeFileSync(join(folder, 'packed/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
     execFileSync('tar', ['-xzf', '../models-99.0.0.tgz'], { cwd: join(folder, 'packed') })
     const config = ['--config', 'packed/gateway.yaml'] as const
-    expect(sluice('check', ...config, '--no-env')).toMatch(/no findings/)
-    const told = sluice('models', 'claude-tomorrow-1', '--provider', 'anthropic', ...config)
+    expect(await sluice('check', ...config, '--no-env')).toMatch(/no findings/)
+    const told = await sluice('models', 'claude-tomorrow-1', '--provider', 'anthropic', ...config)
     expect(told).toMatch(/context +5000 {2}\(packed\/models\/anthropic\.yaml:6\)/)
     expect(told).toMatch(/traits\.images +\{ kinds: \[image\/png\] \}/)
     expect(told).not.toMatch(/smell|thought|telepathy|of-tomorrow|dreamt/)
-    const releases = JSON.parse(sluice('models', 'version', '--json', ...config)) as { releases: { version: string; leftOut?: string[] }[] }
+    const releases = JSON.parse(await sluice('models', 'version', '--json', ...config)) as {
+      releases: { version: string; leftOut?: string[] }[]
+    }
     expect(releases.releases.map(one => one.version)).toEqual([version, '99.0.0'])
     expect(releases.releases[1]?.leftOut?.sort()).toEqual(
       [
@@ -327,74 +328,71 @@ models:
         .map(path => `packed/models/anthropic.yaml: ${path}`)
         .concat('packed/models/tomorrow.yaml: providers'),
     )
-    expect(sluice('models', 'check', ...config)).toMatch(
+    expect(await sluice('models', 'check', ...config)).toMatch(
       /catalogue 99\.0\.0 of 2026-12-24.*, 9 facts of it are for a newer gateway and were left out\n/,
     )
     // One that is no newer is checked as it is.
     writeFileSync(join(folder, 'packed/models/catalogue.yaml'), 'version: 0.1.0\nreleased: 2025-12-24\n')
-    expect(() => sluice('models', 'version', ...config)).toThrow(/grammar\/unknown-key/)
+    await expect(sluice('models', 'version', ...config)).rejects.toThrow(/grammar\/unknown-key/)
     rmSync(join(folder, 'packed/models/anthropic.yaml'))
     rmSync(join(folder, 'packed/models/tomorrow.yaml'))
-    expect(sluice('models', 'check', ...config)).toMatch(/catalogue 0\.1\.0 .*\n.*older than the one that came with this gateway/)
+    expect(await sluice('models', 'check', ...config)).toMatch(/catalogue 0\.1\.0 .*\n.*older than the one that came with this gateway/)
   })
 
-  test('in an invalid file are reported with their position', () => {
+  test('in an invalid file are reported with their position', async () => {
     mkdirSync(join(folder, 'wrong/models'), { recursive: true })
     writeFileSync(join(folder, 'wrong/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
     writeFileSync(join(folder, 'wrong/models/mine.yaml'), 'source: mine\nread: 2026-01-01\nmodels: { a: { contex: 1 } }\n')
-    try {
-      sluice('models', '--config', 'wrong/gateway.yaml')
-      expect.unreachable()
-    } catch (error) {
-      expect((error as { stderr: string }).stderr).toMatch(/^wrong\/models\/mine\.yaml:3:\d+ {2}grammar\/unknown-key {2}[^\n]*\n$/)
-    }
+    await expect(sluice('models', '--config', 'wrong/gateway.yaml')).rejects.toThrow(
+      /^wrong\/models\/mine\.yaml:3:\d+ {2}grammar\/unknown-key {2}[^\n]*\n$/,
+    )
   })
 
-  test('are listed for all models, one line each', () => {
-    const told = sluice('models', '--provider', 'anthropic')
+  test('are listed for all models, one line each', async () => {
+    const told = await sluice('models', '--provider', 'anthropic')
     expect(told).toMatch(/^model +provider +context +max_output +input +output +retired\n/)
     expect(told).toMatch(/^claude-haiku-4-5 +anthropic +200000 +64000 +1 +5 +-$/m)
     expect(told).toMatch(/\ncatalogue \d+\.\d+\.\d+ of 20\d\d-\d\d-\d\d \(models\/catalogue\.yaml:\d+\)\n$/)
     expect(told).not.toMatch(/^gpt/m)
   })
 
-  test('of an unknown model are an error', () => {
-    expect(() => sluice('models', 'nobody-knows-it')).toThrow(/The model nobody-knows-it is unknown/)
+  test('of an unknown model are an error', async () => {
+    await expect(sluice('models', 'nobody-knows-it')).rejects.toThrow(/The model nobody-knows-it is unknown/)
   })
 
-  test('are reported by `check` if they are old, and so are retired models', () => {
+  test('are reported by `check` if they are old, and so are retired models', async () => {
     writeFileSync(
       join(folder, 'own/gateway.yaml'),
       'upstreams: { one: { provider: anthropic, secret: none, models: [claude-haiku-4-5, claude-opus-5-5] } }\n',
     )
-    const told = sluice('models', 'check', '--config', 'own/gateway.yaml')
+    const told = await sluice('models', 'check', '--config', 'own/gateway.yaml')
     expect(told).toContain('claude-haiku-4-5 (one/claude-haiku-4-5): its maker retired it on 2020-02-01\n')
     expect(told).toMatch(/claude-haiku-4-5 \(one\/claude-haiku-4-5\): its facts were read \d+ days ago, from mine\n/)
     expect(told).toMatch(/^2 models, \d warnings$/m)
   })
 
-  test('are reported by `check` for deprecated models without a retirement date', () => {
+  test('are reported by `check` for deprecated models without a retirement date', async () => {
     const file = join(folder, 'own/models/mine.yaml')
     const before = readFileSync(file, 'utf8')
     writeFileSync(file, before.replace('retired: 2020-02-01', 'deprecated: 2020-02-01'))
-    expect(sluice('models', 'check', '--config', 'own/gateway.yaml')).toContain(
+    expect(await sluice('models', 'check', '--config', 'own/gateway.yaml')).toContain(
       'claude-haiku-4-5 (one/claude-haiku-4-5): its maker advises against it since 2020-02-01, and has not said when it ends\n',
     )
     writeFileSync(file, before)
   })
 
-  test('are counted by `sources`, by provider or by model and by their source', () => {
-    const told = sluice('models', 'sources')
+  test('are counted by `sources`, by provider or by model and by their source', async () => {
+    const told = await sluice('models', 'sources')
     expect(told).toMatch(/^provider +models +prices: page +prices: quoted +prices: table +prices: none +context: page/)
     expect(told).toMatch(/^anthropic( +\d+){9}$/m)
     expect(told).toMatch(/^all( +\d+){9}\nread from 20\d\d-\d\d-\d\d to 20\d\d-\d\d-\d\d\n$/m)
-    const { providers } = JSON.parse(sluice('models', 'sources', '--json')) as {
+    const { providers } = JSON.parse(await sluice('models', 'sources', '--json')) as {
       providers: { provider: string; models: number; prices: Record<string, number> }[]
     }
     for (const { provider, models, prices } of providers)
       expect([provider, Object.values(prices).reduce((sum, count) => sum + count)]).toEqual([provider, models])
 
-    const own = sluice('models', 'sources', '--provider', 'anthropic')
+    const own = await sluice('models', 'sources', '--provider', 'anthropic')
     expect(own).toMatch(/^claude-opus-5 +page +page +https:\/\/platform\.claude\.com\/docs\/en\/about-claude\/pricing$/m)
     expect(own).toMatch(/^claude-opus-5-5 +quoted +page +.*quotes.*$/m)
     expect(own).toMatch(/^claude-mythos-preview +table +table /m)
