@@ -15,22 +15,30 @@ export type Part = 'request' | 'response'
 export function exampleFinder(project: Project, roots: readonly string[]): (dialect: string, part: Part) => unknown {
   const ajv = newAjv(project.schemas)
   const pairs = roots.flatMap(root => pairsBelow(join(root, 'mappings')))
+  // A dialect is asked for more than once, and a pair is one of two dialects.
+  const read = new Map<string, Partial<CaseData>[]>()
+  const casesOf = (folder: string): Partial<CaseData>[] => {
+    const cases = read.get(folder) ?? casesIn(folder)
+    read.set(folder, cases)
+    return cases
+  }
   return (dialect, part) => {
     const id = schemaId(dialect, part)
     const check = ajv.getSchema(id)
     const seen = pairs
       .filter(({ from, to }) => from === dialect || to === dialect)
       .flatMap(({ from, to, folder }) =>
-        casesIn(folder).flatMap(value => [
+        casesOf(folder).flatMap(value => [
           ...(from === dialect ? [part === 'request' ? value.request?.in : value.response?.out] : []),
           ...(to === dialect ? [part === 'request' ? value.request?.out : value.response?.in] : []),
         ]),
       )
     const least = project.schemas.has(id) ? leastOf(project.schemas, project.schemas.get(id) as Schema, id, 0) : {}
     return [...seen, least]
-      .filter(value => isObject(value) && (check === undefined || check(value)))
+      .filter(isObject)
       .map(value => ({ value, length: JSON.stringify(value).length }))
-      .sort((left, right) => left.length - right.length)[0]?.value
+      .sort((left, right) => left.length - right.length)
+      .find(({ value }) => check === undefined || check(value))?.value
   }
 }
 
