@@ -12,7 +12,7 @@ import { importPlan } from '../import-plan.js'
 import { root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, path)).href
-const { generate } = (await import(built('dist/codegen/compile.js'))) as typeof CompileModule
+const { compile } = (await import(built('dist/codegen/compile.js'))) as typeof CompileModule
 const { compileOverlay } = (await import(built('dist/codegen/overlay.js'))) as typeof OverlayModule
 const home = { root, generated: join(root, 'generated') }
 
@@ -90,33 +90,26 @@ test('an overlay gives the plan of the whole data, and a changed file compiles o
   const files = { ...dialect, ...replaced() }
   // What the replaced dialect says beside, the built-in mappings of it do not know: both ways find it.
   const own = overlay(files)
-  const whole = (): string => {
+  // Both times everything is compiled from nothing but what the whole data itself gave.
+  const ofAll = memory()
+  const compileAll = (): ReadonlyMap<string, string> => compile([root, own], { sluice: () => built('dist/'), cache: ofAll }).files
+  const foundBy = (run: () => unknown): string => {
     try {
-      generate([root, own], temporary())
+      run()
       return ''
     } catch (error) {
       return (error as Error).message
     }
   }
-  const part = (): string => {
-    try {
-      compileOverlay(home, own, memory())
-      return ''
-    } catch (error) {
-      return (error as Error).message
-    }
-  }
-  const found = part()
+  const found = foundBy(() => compileOverlay(home, own, memory()))
   expect(found).toContain('ledger/unmapped')
-  expect(found).toBe(whole())
+  expect(found).toBe(foundBy(compileAll))
 
-  files['schemas/embeddings/request.yaml'] = read('schemas/embeddings/request.yaml').replace(/minLength: 1/g, 'minLength: 2')
-  const good = overlay(files)
+  const request = read('schemas/embeddings/request.yaml').replace(/minLength: 1/g, 'minLength: 2')
+  writeFileSync(join(own, 'schemas/embeddings/request.yaml'), request)
   const cache = memory()
-  const compiled = compileOverlay(home, good, cache)
-  const folder = join(temporary(), 'generated')
-  generate([root, good], folder)
-  const plan = await importPlan(pathToFileURL(join(folder, 'plan.js')).href)
+  const compiled = compileOverlay(home, own, cache)
+  const plan = await importAll(compileAll())
   const over = await importAll(compiled)
   expect(told(over)).toEqual(told(plan))
   for (const validate of [plan, over].map(({ dialects }) => dialects.mine?.validateRequest))
@@ -124,13 +117,13 @@ test('an overlay gives the plan of the whole data, and a changed file compiles o
 
   // The same again makes nothing; a changed file makes what is made of it.
   const first = cache.made.length
-  compileOverlay(home, good, cache)
+  compileOverlay(home, own, cache)
   expect(cache.made.length).toBe(first)
   writeFileSync(
-    join(good, 'mappings/mine-to-chat/mapping.yaml'),
+    join(own, 'mappings/mine-to-chat/mapping.yaml'),
     (files['mappings/mine-to-chat/mapping.yaml'] as string).replace('"words"', '"count"'),
   )
-  compileOverlay(home, good, cache)
+  compileOverlay(home, own, cache)
   expect(cache.made.slice(first)).toEqual(['mappings/mine-to-chat.js'])
 })
 
