@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { checkProject, checkSchemas } from '../../codegen/check/references.js'
 import type * as OverlayModule from '../../codegen/overlay.js'
 import { readProject } from '../../codegen/read/project.js'
+import type { Unit, UnitCache } from '../../codegen/units.js'
 import type { Mapping, Plan } from '../../engine/plan.js'
 import { blocksOf } from '../docs-page.js'
 import { CONTEXT } from '../fixtures.js'
@@ -16,7 +17,9 @@ import { type Finding, fixture, root } from './fixture.js'
 const { compileOverlay } = (await import(pathToFileURL(join(root, 'dist/codegen/overlay.js')).href)) as typeof OverlayModule
 const home = { root, generated: join(root, 'generated') }
 
-const NO_CACHE = { get: () => undefined, set: () => undefined }
+// Units that are right, as a gateway keeps them too: what a changed file has nothing to do with is compiled once.
+const units = new Map<string, Unit>()
+const cache: UnitCache = { get: key => units.get(key), set: (key, unit) => void units.set(key, unit) }
 
 /** The dialect of docs/howto/dialect.md. */
 const page = blocksOf(readFileSync(join(root, 'docs/howto/dialect.md'), 'utf8'))
@@ -32,11 +35,14 @@ function overlay(changed: Record<string, string> = {}): string {
   return written(Object.entries({ ...files, ...changed }))
 }
 
-/** What is found about the dialect with other files. */
+const checked = fixture('empty')
+/** What is found about the dialect with other files: in one folder, as units depend on the paths of their files. */
 function findings(changed: Record<string, string>): Partial<Finding>[] {
-  const folder = overlay(changed)
+  const { folder } = checked
+  rmSync(folder, { recursive: true })
+  for (const [path, text] of Object.entries({ ...files, ...changed })) checked.write(path, text)
   try {
-    compileOverlay(home, folder, NO_CACHE)
+    compileOverlay(home, folder, cache)
     return []
   } catch (error) {
     return (error as Error).message.split('\n').map(line => {
@@ -48,7 +54,7 @@ function findings(changed: Record<string, string>): Partial<Finding>[] {
 
 let plan: Plan
 beforeAll(async () => {
-  const folder = written(compileOverlay(home, overlay(), NO_CACHE))
+  const folder = written(compileOverlay(home, overlay(), cache))
   plan = await importPlan(pathToFileURL(join(folder, 'plan.js')).href)
 })
 
