@@ -230,6 +230,8 @@ describe('a changed overlay', () => {
         const before = ran()
         await (await fetch(`${url}/health`)).text()
         isOver = await until()
+        // Whoever asks without a pause takes the processor from the one that compiles.
+        await sleep(5)
         most = Math.max(most, ran() - before)
       }
       return most
