@@ -200,8 +200,7 @@ function credentialOf(
   { credential, headers: usual }: ProviderPlan,
   wishes: Wishes,
 ): Pick<Binding, 'headers' | 'headerNames' | 'heldHeaders' | 'token' | 'signer'> {
-  // Without `accept-encoding` any coding would be acceptable (RFC 9110, 12.5.3), but answers are read.
-  const headers: Record<string, string> = { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...usual }
+  const headers: Record<string, string> = { 'user-agent': 'sluice', ...usual }
   for (const [key, value] of Object.entries(own ?? {})) headers[key.toLowerCase()] = value
   const held = new Map(wishes.flatMap(wish => Object.entries(wish.headers ?? {})).map(([key, value]) => [key.toLowerCase(), value]))
   for (const [key, value] of held) {
