@@ -2,12 +2,12 @@
 // check follows the expressions that a result is made of. What it does not understand, such as a value that is passed on, it
 // lets pass.
 
-import { calledName, type FunctionNode, type LambdaNode, type Node, type ObjectNode, some, tokenStart } from '../jsonata/ast.js'
+import { calledName, type FunctionNode, type LambdaNode, type Node, type ObjectNode, some } from '../jsonata/ast.js'
 import { RESULTS } from '../jsonata/builtins.js'
 import { elementAt } from '../jsonata/element.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import { Functions, type Library, type LibraryFunction, type Source, treeOf } from '../read/functions.js'
+import { Functions, type Library, type LibraryFunction, placeIn, type Source, treeOf } from '../read/functions.js'
 import type { MappingData, Step } from '../read/project.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer } from '../read/yaml.js'
@@ -363,7 +363,7 @@ export class Walker {
   }
 
   private find(node: Node, { source }: Here, rule: string, detail: string, remedy: string): void {
-    const position = source.document.inside(source.pointer, tokenStart(source.text, node.position ?? 0))
+    const position = placeIn(source, node.position)
     const key = `${position.file}:${position.line}:${position.column} ${rule} ${detail}`
     if (this.reported.has(key)) return
     this.reported.add(key)

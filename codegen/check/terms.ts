@@ -3,9 +3,9 @@
 // the other one: what it gives to a function that it does not see passes.
 
 import type { LibraryData, MappingStep as Step } from '../../schemas/config/types.js'
-import { type Node, tokenStart } from '../jsonata/ast.js'
+import type { Node } from '../jsonata/ast.js'
 import type { Shape } from '../jsonata/types.js'
-import { ASK, type FunctionUser, libraryOf, type Source } from '../read/functions.js'
+import { ASK, type FunctionUser, libraryOf, placeIn, type Source } from '../read/functions.js'
 import { namesIn } from '../read/named.js'
 import { isOfHalf, type MappingData, withUsed } from '../read/parts.js'
 import type { Project } from '../read/project.js'
@@ -181,7 +181,7 @@ class TermsCheck {
   private missing(node: Node, source: Source, of: string, name: string, known: readonly string[]): void {
     // What is built in is right, whatever a new half gives to it.
     if (this.project.settled.has(source.document)) return
-    const position = source.document.inside(source.pointer, tokenStart(source.text, node.position ?? 0))
+    const position = placeIn(source, node.position)
     const key = `${position.file}:${position.line}:${position.column}`
     if (this.reported.has(key)) return
     this.reported.add(key)

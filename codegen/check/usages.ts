@@ -2,13 +2,13 @@
 // tell: what is not found costs nothing.
 
 import { FACTS, METERS } from '../../engine/core/meters.js'
-import { type Node, tokenStart } from '../jsonata/ast.js'
-import { type Source, treeOf } from '../read/functions.js'
+import type { Node } from '../jsonata/ast.js'
+import { placeIn, type Source, treeOf } from '../read/functions.js'
 import { namesIn } from '../read/named.js'
 import type { Entry, FormatData, Project } from '../read/project.js'
 import { schemaId } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
-import type { Pointer, SourcePosition, YamlDocument } from '../read/yaml.js'
+import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { Reader } from './reads.js'
 
 /** What a usage may have: the meters, and what prices may depend on. */
@@ -52,7 +52,12 @@ function checkMeters(source: Source, { findings }: Project): void {
   for (const key of node ? keysOf(node) : []) {
     const name = String(key.value)
     if (COUNTED.includes(name)) continue
-    findings.push({ ...placeOf(key, source), rule: 'names/meter', detail: `there is no meter ${name}`, remedy: useOneOf(COUNTED, name) })
+    findings.push({
+      ...placeIn(source, key.position),
+      rule: 'names/meter',
+      detail: `there is no meter ${name}`,
+      remedy: useOneOf(COUNTED, name),
+    })
   }
 }
 
@@ -87,7 +92,7 @@ function checkReads(
   if (!schemas.has(id)) return
   const seen = new Set<string>()
   const reader = new Reader(library, new Map(), (node, source, _of, name) => {
-    const position = placeOf(node, source)
+    const position = placeIn(source, node.position)
     const place = `${position.file}:${position.line}:${position.column}`
     // A dialect that is like another one may have fewer members than that one reads.
     if (settled.has(source.document) || (source.document === document && position.file !== document.file) || seen.has(place)) return
@@ -101,8 +106,4 @@ function checkReads(
   })
   const input = { shapes: [namesIn(schemas, id)], path: part }
   for (const [pointer, text] of texts) if (text !== undefined) reader.read({ document, pointer, text }, new Map(), input)
-}
-
-function placeOf(node: Node, { document, pointer, text }: Source): SourcePosition {
-  return document.inside(pointer, tokenStart(text, node.position ?? 0))
 }

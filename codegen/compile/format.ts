@@ -32,8 +32,8 @@ const TOLD: ReadonlyMap<string, Global> = new Map(
 )
 
 /**
- * The module of a format, with those of `usage`, `asked`, `estimated`, `answer`, `watch_…`, `error_body`, `error_event`, `error_read` and `clean`
- * that it defines.
+ * The module of a format, with those of `usage`, `asked`, `estimated`, `answer`, `watch_…`, `error_body`, `error_event`,
+ * `error_read` and `clean` that it defines.
  */
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
   const { data, document } = format

@@ -1,7 +1,7 @@
 // A generated module: functions compiled from expressions of YAML files, and the source position of each line. Returned
 // values are serialised to JSON, so an absent member may be printed as undefined.
 
-import { type Node, parse, some, tokenStart } from '../jsonata/ast.js'
+import { type Node, parse, some } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
 import type { Global, Options } from '../jsonata/context.js'
 import type { ReadsOf } from '../jsonata/growth.js'
@@ -9,7 +9,7 @@ import { comment, exactName, type Js, joined, js } from '../jsonata/js.js'
 import { OBJ, type Operand, type Shape } from '../jsonata/types.js'
 import { Lines, type Printed, Unit } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
-import { Functions, type Library, type LibraryFunction, type Source } from '../read/functions.js'
+import { Functions, type Library, type LibraryFunction, placeIn, type Source } from '../read/functions.js'
 import type { SourcePosition } from '../read/yaml.js'
 
 export class Module {
@@ -49,7 +49,7 @@ export class Module {
     } catch (error) {
       const { position, message, code, token } = error as { position?: number; message?: string; code?: string; token?: string }
       const isEnd = token === '(end)' || token === undefined
-      const at = source.document.inside(source.pointer, isEnd ? source.text.trimEnd().length : tokenStart(source.text, position ?? 0))
+      const at = isEnd ? source.document.inside(source.pointer, source.text.trimEnd().length) : placeIn(source, position)
       this.findings.push({
         ...at,
         rule: `jsonata/${code ?? 'syntax'}`,
@@ -83,7 +83,7 @@ export class Module {
     })
     for (const { rule, detail, position } of findings) {
       this.findings.push({
-        ...source.document.inside(source.pointer, tokenStart(source.text, position)),
+        ...placeIn(source, position),
         rule,
         detail,
         remedy: REMEDIES[rule] ?? 'change the expression',

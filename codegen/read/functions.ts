@@ -1,15 +1,20 @@
 // The functions of a library as trees, and what they read of their arguments.
 
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
-import { type LambdaNode, type Node, parse, some } from '../jsonata/ast.js'
+import { type LambdaNode, type Node, parse, some, tokenStart } from '../jsonata/ast.js'
 import { type ReadsOf, readsIn } from '../jsonata/growth.js'
-import type { Pointer, YamlDocument } from './yaml.js'
+import type { Pointer, SourcePosition, YamlDocument } from './yaml.js'
 
 /** An expression in a file. */
 export interface Source {
   document: YamlDocument
   pointer: Pointer
   text: string
+}
+
+/** Where a token of an expression is, in its file. */
+export function placeIn({ document, pointer, text }: Source, position = 0): SourcePosition {
+  return document.inside(pointer, tokenStart(text, position))
 }
 
 /** Expressions that others can call by name. */
