@@ -10,10 +10,10 @@ import { fileURLToPath } from 'node:url'
 import type { Level, Logger } from 'pino'
 import { watchBeats } from '../control/beats.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type Reloads, type ToControlProcess } from '../control/settings.js'
+import { jsonOr } from '../engine/wire/json/parse.js'
 import { type Ended, startChild } from './children.js'
 import type { Settings } from './config/config.js'
 import { HOME } from './home.js'
-import { jsonOr } from './json.js'
 import { RUN } from './run-id.js'
 
 const MAIN = fileURLToPath(new URL('../control/main.js', import.meta.url))

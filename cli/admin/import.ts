@@ -10,7 +10,7 @@ import type { Every } from '../../engine/budgets/window.js'
 import { LATEST } from '../../engine/core/durations.js'
 import { isObject } from '../../engine/core/members.js'
 import { HIGHEST } from '../../engine/core/usage.js'
-import { jsonOr } from '../json.js'
+import { jsonOr } from '../../engine/wire/json/parse.js'
 import { CommandError } from '../output.js'
 import { instant } from '../times.js'
 

@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
+import { jsonOr } from '../../engine/wire/json/parse.js'
 import { parseEvents } from '../../engine/wire/sse.js'
-import { jsonOr } from '../json.js'
 import { UsageError } from '../output.js'
 
 /** The text of a file, or of stdin for `-`. Throws a UsageError if it cannot be read. */

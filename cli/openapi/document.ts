@@ -3,6 +3,7 @@
 import { bodiesOf, callsUpstream, forwardedQuery } from '../../codegen/check/references.js'
 import type { Entry, Project, RouteData } from '../../codegen/read/project.js'
 import { resolveReference, type Schema, schemaId } from '../../codegen/read/schemas.js'
+import { JSON_TYPE, mediaTypeOf } from '../../engine/core/media-type.js'
 import { framings } from '../../engine/wire/framing.js'
 import type { CredentialsLocation } from '../../schemas/config/types.js'
 import { exampleFinder } from '../new/examples.js'
@@ -115,7 +116,7 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
   /** The answers of a route by their types, without that of a stream of events. */
   const wholeOf = ({ data }: Route): [type: string, schema: Json][] => {
     if (data.page !== undefined) {
-      const type = plainType(data.page.type)
+      const type = mediaTypeOf(data.page.type)
       return [[type, { type: type === JSON_TYPE ? 'object' : 'string' }]]
     }
     if (!callsUpstream(data)) return [[JSON_TYPE, { type: 'object' }]]
@@ -131,7 +132,7 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
   const streamOf = ({ data }: Route): [type: string, schema: Json][] => {
     const stream = callsUpstream(data) && data.stream !== false ? project.formats.get(data.dialect)?.data.stream : undefined
     if (stream === undefined) return []
-    const type = plainType(framings[data.framing ?? stream.framing].type)
+    const type = mediaTypeOf(framings[data.framing ?? stream.framing].type)
     const event = schemaId(data.dialect, 'event')
     // A list of events is JSON.
     if (type === JSON_TYPE) return [[type, { type: 'array', items: project.schemas.has(event) ? referenceTo(event) : { type: 'object' } }]]
@@ -186,11 +187,6 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
     }
   }
 }
-
-const JSON_TYPE = 'application/json'
-
-/** A media type without its parameters. */
-const plainType = (type: string): string => type.split(';')[0] as string
 
 /** The type of files that a dialect's answers are, as far as it is known. */
 const bytesOf = (gives: string | undefined): string => (gives === 'audio' || gives === 'video' || gives === 'image' ? `${gives}/*` : '*/*')

@@ -10,6 +10,7 @@ import type { Moment } from '../snapshot/config.js'
 import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, LinkedScope, Route, Snapshot } from '../snapshot/model.js'
 import type { FormTexts } from '../wire/form.js'
 import { framings } from '../wire/framing.js'
+import { jsonOr } from '../wire/json/parse.js'
 import { eachText, emptyAt } from '../wire/json/texts.js'
 import { type Choice, taskOf } from './choose.js'
 import { type ChosenTarget, consult, noSuchTarget, type Said } from './consult.js'
@@ -145,11 +146,7 @@ export function socketGuard(
 
 /** Whether a frame holds a JSON object. Another frame has no texts to look at; it passes, and the provider refuses it. */
 function isJsonObject(frame: Buffer): boolean {
-  try {
-    return isObject(JSON.parse(frame.toString('utf8')))
-  } catch {
-    return false
-  }
+  return isObject(jsonOr(frame.toString('utf8'), undefined))
 }
 
 /** The bytes of an object with its texts as patterns leave them. Throws where something may not pass. */

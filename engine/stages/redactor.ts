@@ -4,6 +4,7 @@ import { GatewayError } from '../core/errors.js'
 import type { LogEntry } from '../core/exchange.js'
 import type { Json } from '../plan.js'
 import type { LinkedPattern } from '../snapshot/model.js'
+import { jsonOr } from '../wire/json/parse.js'
 import { beginsAsJson, type Holder } from '../wire/json/texts.js'
 import type { Span } from '../wire/patterns.js'
 
@@ -64,7 +65,7 @@ export class Redactor {
 
   /** A whole text with everything masked. JSON stays JSON: only the texts in it change. */
   whole(text: string): string {
-    const json = beginsAsJson(text) ? parsed(text) : undefined
+    const json: Json = beginsAsJson(text) ? jsonOr(text, undefined) : undefined
     if (json === undefined) return this.plain(text)
     const root: Holder = { json }
     return this.below(root, 'json') ? JSON.stringify(root.json) : text
@@ -105,14 +106,6 @@ export class Redactor {
   private mustBeFree(text: string): void {
     const [part] = this.parts(text, 0, text.length + 1)
     if (part) throw blocked(part.pattern)
-  }
-}
-
-function parsed(text: string): Json {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

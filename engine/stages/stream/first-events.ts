@@ -7,6 +7,7 @@ import type { Json, StreamFormat } from '../../plan.js'
 import type { Binding } from '../../snapshot/model.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
 import { framings } from '../../wire/framing.js'
+import { jsonOr } from '../../wire/json/parse.js'
 import { isSentinel, parseBlock } from '../../wire/sse.js'
 import type { Outcome } from '../outcome.js'
 import { failureOf, finishes } from './event-watch.js'
@@ -64,7 +65,7 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
       const isFirst = !isEvent
       parseBlock(block, data => {
         isEvent = true
-        const event = isSentinel(data, format.sentinel) ? undefined : parsed(data)
+        const event: Json = isSentinel(data, format.sentinel) ? undefined : jsonOr(data, NOT_JSON)
         failure = event === NOT_JSON ? notJson(binding) : failureIn(event, data, binding)
         if (failure) return true
         const isLast = binding.mapping !== undefined && format.content !== undefined && finishes(event, data, format)
@@ -115,14 +116,6 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
 
 const NOT_JSON = Symbol('not JSON')
 
-function parsed(data: string): Json | typeof NOT_JSON {
-  try {
-    return JSON.parse(data)
-  } catch {
-    return NOT_JSON
-  }
-}
-
 /** Whether an expression of a format holds for an event that is an object or a list. */
 function isTrue(read: ((event: Json) => boolean) | undefined, event: Json): boolean {
   return typeof event === 'object' && event !== null && read?.(event) === true
@@ -148,7 +141,7 @@ function failureOfEmpty(blocks: readonly Buffer[], { attempt, rendered }: Awaite
 /** The failure in a body that is not a stream, but an error as JSON. */
 function failureInBody(bytes: Buffer, binding: Binding): GatewayError | undefined {
   const text = textOf(bytes)
-  const body = parsed(text)
+  const body: Json = jsonOr(text, undefined)
   return typeof body === 'object' && body !== null ? failureOf(body, text, binding) : undefined
 }
 

@@ -5,6 +5,7 @@ import { now } from '../../core/deadlines.js'
 import { GatewayError } from '../../core/errors.js'
 import type { LogEntry } from '../../core/exchange.js'
 import type { Json, StreamFormat } from '../../plan.js'
+import { jsonOr } from '../../wire/json/parse.js'
 import { sureEvents } from '../../wire/json/well-formed.js'
 import { endOfBytes, isSentinel, parseBlock } from '../../wire/sse.js'
 import type { Outcome } from '../outcome.js'
@@ -80,7 +81,7 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
     let { event } = failure.more
     if (event === undefined) return failure
     forEachEvent(behind, (_raw, data) => {
-      const later = data === undefined ? undefined : parsed(data)
+      const later: Json = data === undefined ? undefined : jsonOr(data, undefined)
       if (typeof later !== 'object' || later === null || watch.look(later, data as string) !== 'failed') return
       event = watch.failure?.more.event ?? event
     })
@@ -108,15 +109,6 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
       if (format.sentinel !== undefined) output.write(`data: ${format.sentinel}${lineEnd}${lineEnd}`)
       output.end()
     },
-  }
-}
-
-/** The value of JSON text; undefined if it is none. */
-function parsed(data: string): Json {
-  try {
-    return JSON.parse(data)
-  } catch {
-    return undefined
   }
 }
 

@@ -14,6 +14,15 @@ export function parseJson(bytes: Buffer, verbatim: readonly (readonly string[])[
   return kept === text ? value : JSON.parse(withoutMark(kept))
 }
 
+/** The value of a text; `otherwise` if it is no JSON. */
+export function jsonOr(text: string, otherwise: unknown): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return otherwise
+  }
+}
+
 function withoutMark(text: string): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }
