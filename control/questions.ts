@@ -19,20 +19,14 @@ type Answerers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) 
 export function createAnswerers(keeper: Keeper, options: KeptOptions, room: Room): (question: Question) => Promise<unknown> {
   /** The answers of each caller that are being written. Its next request may be about one of them, and waits for all. */
   const writing = new Map<string, Set<Promise<number>>>()
-  const written = (caller: string): Promise<unknown> => Promise.allSettled(writing.get(caller) ?? [])
+  const whenWritten = async <Found>(caller: string, find: () => Promise<Found>): Promise<Found> => {
+    await Promise.allSettled(writing.get(caller) ?? [])
+    return find()
+  }
   const answerers: Answerers = {
-    async kept({ caller, id }) {
-      await written(caller)
-      return conversation(keeper.get(), options, caller, id)
-    },
-    async items({ caller, ids, isAwaited }) {
-      await written(caller)
-      return answersWithItems(keeper.get(), options, caller, ids, isAwaited)
-    },
-    async look({ caller, id }) {
-      await written(caller)
-      return look(keeper.get(), options, caller, id)
-    },
+    kept: ({ caller, id }) => whenWritten(caller, () => conversation(keeper.get(), options, caller, id)),
+    items: ({ caller, ids, isAwaited }) => whenWritten(caller, () => answersWithItems(keeper.get(), options, caller, ids, isAwaited)),
+    look: ({ caller, id }) => whenWritten(caller, () => look(keeper.get(), options, caller, id)),
     async keep(asked) {
       const { caller } = asked
       const kept = keep(keeper.get(), options, asked)

@@ -1,5 +1,5 @@
-// The HTTP implementation of Exchange: the calls of the stages as calls of uWebSockets.js, which only this folder knows. One object for each request with methods on its prototype: an ordinary request allocates nothing that it
-// does not use.
+// The HTTP implementation of Exchange: the calls of the stages as calls of uWebSockets.js, which only this folder knows. One
+// object for each request with methods on its prototype: an ordinary request allocates nothing that it does not use.
 
 import { randomBytes } from 'node:crypto'
 import { now, unwatch, watch } from '../core/deadlines.js'

@@ -68,7 +68,10 @@ function usedOf(meter: Meter, { input = 0, output = 0 }: Usage): number | undefi
   return meter.kind === INPUT ? input : meter.kind === OUTPUT ? output : input + output
 }
 
-/** Takes from all meters or from none, if that can be decided at once; undefined if one of them has to ask first. `time` is on the clock of deadlines. */
+/**
+ * Takes from all meters or from none, if that can be decided at once; undefined if one of them has to ask first.
+ * @param time on the clock of deadlines
+ */
 export function takeNow(meters: readonly Meter[], amounts: Amounts, time: number): Lease | Refusal | undefined {
   let refusal: Refusal | undefined
   let isAsking = false
