@@ -102,8 +102,8 @@ export class Workers {
     socket.on('error', () => undefined)
     socket.on('close', () => {
       this.connected.delete(socket)
-      // It may have another connection, on which it is served meanwhile.
-      if (worker.id === '' || this.all().some(other => other.id === worker.id)) return
+      // It may have another connection, on which it is served meanwhile. After `close` it cannot come back.
+      if (worker.id === '' || !this.server.listening || this.all().some(other => other.id === worker.id)) return
       this.leaving.set(
         worker.id,
         setTimeout(() => {

@@ -200,6 +200,18 @@ test("a worker's questions about the money of one account are answered one after
   expect(answered).toEqual([1, 2, 3])
 })
 
+test('what serves workers expects none of them back once it is closed', async () => {
+  const options: Partial<WorkersModule.WorkersOptions> = { path: join(folder, 'closed.sock'), run: 'run', changes: () => undefined }
+  const workers = new Workers(options as WorkersModule.WorkersOptions)
+  await workers.listen()
+  const socket = connect(options.path as string)
+  sendFrame(socket, { type: 'hello', worker: 'w', pid: 1, form: FORM, seq: undefined, run: 'run', config: '' })
+  await until(() => workers.all().length === 1)
+  await workers.close()
+  await until(() => workers.all().length === 0)
+  expect(workers.present()).toEqual(new Set())
+})
+
 test('a process ends as soon as its records are acknowledged', async () => {
   const script = `
     const { Outbox } = await import('${built('engine/control/outbox.js')}')
