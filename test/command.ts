@@ -47,28 +47,47 @@ export function run(
 export const sluice = (args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}, input = ''): Promise<Ended> =>
   run(process.execPath, [MAIN, ...args], cwd, env, input)
 
+export interface CommandHost {
+  /** One command after the other, however many are asked for at once. */
+  sluice: typeof sluice
+  close(): void
+}
+
 /**
- * `sluice` in a process that stays for the next command, until the tests of the file that asks for this have ended: most of
- * the time of a short command goes into loading its modules. For commands that end by themselves.
+ * `sluice` in a process that stays for the next command: most of the time of a short command goes into loading its modules.
+ * For commands that end by themselves.
  */
-export function sluiceInOneProcess(): typeof sluice {
+export function createCommandHost(): CommandHost {
   let host: { process: ChildProcess; gone: Promise<never> } | undefined
   let last: Promise<unknown> = Promise.resolve()
-  const folder = foldersOf()
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-command-'))
   const one = async (args: readonly string[], cwd: string, env: Readonly<Record<string, string>>, input: string): Promise<Ended> => {
     host ??= startHost()
-    const file = input === '' ? undefined : join(folder({ input }), 'input')
-    host.process.send({ args, cwd, env: { ...process.env, ...env }, input: file })
+    const file = join(folder, 'input')
+    if (input !== '') writeFileSync(file, input)
+    host.process.send({ args, cwd, env: { ...process.env, ...env }, input: input === '' ? undefined : file })
     const [ended] = await Promise.race([once(host.process, 'message'), host.gone])
     return ended as Ended
   }
-  afterAll(() => host?.process.kill())
-  return (args, cwd, env = {}, input = '') => {
-    const next = last.then(() => one(args, cwd, env, input))
-    // One after the other, also after one that failed.
-    last = next.catch(() => undefined)
-    return next
+  return {
+    sluice(args, cwd, env = {}, input = '') {
+      const next = last.then(() => one(args, cwd, env, input))
+      // One after the other, also after one that failed.
+      last = next.catch(() => undefined)
+      return next
+    },
+    close() {
+      host?.process.kill()
+      rmSync(folder, { recursive: true, force: true })
+    },
   }
+}
+
+/** `sluice` in one process for the tests of the file that asks for this. */
+export function sluiceInOneProcess(): typeof sluice {
+  const host = createCommandHost()
+  afterAll(() => host.close())
+  return host.sluice
 }
 
 function startHost(): { process: ChildProcess; gone: Promise<never> } {

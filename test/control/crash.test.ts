@@ -176,6 +176,8 @@ describe.concurrent('a stuck process', () => {
     const after = await until(
       async () => gateway.pids(command),
       pids => !pids.includes(stuck) && pids.length === before.length,
+      // Each look reads of all processes of the machine.
+      500,
     )
     expect(after.filter(pid => before.includes(pid)).length).toBe(before.length - 1)
     expect(gateway.log.filter(line => line.includes('is stuck')).length).toBe(1)

@@ -9,7 +9,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { dump, load } from 'js-yaml'
 import { below } from '../../tools/proc.mjs'
-import { type Ended, MAIN, sluice } from '../command.js'
+import { type CommandHost, createCommandHost, type Ended, MAIN } from '../command.js'
 import { startSimulator } from '../harness.js'
 import { PATIENCE, sleep } from '../polling.js'
 
@@ -45,13 +45,14 @@ export const FILE_KEY = 'key-of-the-file'
 
 export async function createStage(): Promise<Stage> {
   const simulator = await startSimulator({})
+  const commands = createCommandHost()
   const root = mkdtempSync(join(tmpdir(), 'sluice-c-'))
   const running = new Set<Instance>()
   let count = 0
   return {
     simulator,
     async start(file = {}, folder = join(root, String(count++))) {
-      const instance = await startInstance(simulator.url, file, folder)
+      const instance = await startInstance(simulator.url, file, folder, commands)
       running.add(instance)
       return instance
     },
@@ -60,6 +61,7 @@ export async function createStage(): Promise<Stage> {
     },
     async close() {
       for (const instance of running) await instance.stop()
+      commands.close()
       await simulator.close()
       rmSync(root, { recursive: true, force: true })
     },
@@ -105,7 +107,7 @@ function spawnInstance(simulator: string, file: Record<string, unknown>, folder:
   })
 }
 
-async function startInstance(simulator: string, file: Record<string, unknown>, folder: string): Promise<Instance> {
+async function startInstance(simulator: string, file: Record<string, unknown>, folder: string, commands: CommandHost): Promise<Instance> {
   const child = spawnInstance(simulator, file, folder)
   const log: string[] = []
   const ended = new Promise<number | null>(done => child.once('exit', done))
@@ -170,7 +172,7 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
       }
     },
     async command(...words) {
-      const { code, out, err } = await sluice(words, folder)
+      const { code, out, err } = await commands.sluice(words, folder)
       return { code, out: out.trimEnd(), err: err.trimEnd() }
     },
     pids: text => below(child.pid as number, text),
@@ -201,13 +203,13 @@ export function ask(
   })
 }
 
-/** Waits until `read` gives what is wanted; gives what it gave last. */
-export async function until<Value>(read: () => Promise<Value>, isWanted: (value: Value) => boolean): Promise<Value> {
+/** Waits until `read` gives what is wanted; gives what it gave last. It is looked at again after so many milliseconds. */
+export async function until<Value>(read: () => Promise<Value>, isWanted: (value: Value) => boolean, every = 20): Promise<Value> {
   const limit = performance.now() + PATIENCE
   for (;;) {
     const value = await read()
     if (isWanted(value) || performance.now() > limit) return value
-    await sleep(20)
+    await sleep(every)
   }
 }
 
