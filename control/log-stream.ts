@@ -28,8 +28,11 @@ export class LogStream {
   private told = 0
   private toldUntil = 0
   private wait = SOON
-  /** When the write under way began. */
+  /** When the write under way began; whether it has not returned yet, which for a full pipe may be never. */
   private since = 0
+  private isWriting = false
+  /** A `flush` has waited long enough. */
+  private isGivenUp = false
   /** The last line was written in part. */
   private isTorn = false
   /** The reader has gone. */
@@ -70,7 +73,10 @@ export class LogStream {
       isOver = true
       clearTimeout(timer)
     }
-    const timer = setTimeout(end, PATIENCE)
+    const timer = setTimeout(() => {
+      this.isGivenUp = true
+      end()
+    }, PATIENCE)
     this.flushed.push(end)
     this.begin()
   }
@@ -113,7 +119,9 @@ export class LogStream {
       return
     }
     this.since = performance.now()
+    this.isWriting = true
     write(this.descriptor, bytes, from, this.endOf(bytes, from) - from, null, (error, count) => {
+      this.isWriting = false
       if (error === null) {
         this.wait = SOON
         this.writeOn(from + count)
@@ -149,8 +157,9 @@ export class LogStream {
   /** At the end of the process: what waits, unless something is being written, which the process waits for. */
   private writeRest(): void {
     if (this.bytes !== undefined) {
-      // Not for a reader that stands still: the write would never return, and the process never end.
-      if (performance.now() > this.since + STILL) process.kill(process.pid, 'SIGKILL')
+      // Not for a reader that stands still: the write would never return, and the process never end. One that was too slow before
+      // may stand still now.
+      if (this.isWriting && (this.isGivenUp || performance.now() > this.since + STILL)) process.kill(process.pid, 'SIGKILL')
       return
     }
     if (this.length === 0) return

@@ -131,6 +131,20 @@ describe.each([
     expect(time).toBeLessThan(30_000)
   })
 
+  test('ends while the reader of its log takes a little and then nothing', async () => {
+    const gateway = await start(more)
+    await askOften(gateway.url, 200)
+    const stopping = gateway.stop()
+    // The last piece is taken shortly before the gateway has waited long enough.
+    for (let count = 0; count < 19; count++) {
+      await sleep(100)
+      gateway.out.read(16_384)
+    }
+    const [code, time] = await stopping
+    expect([0, null, 137]).toContain(code)
+    expect(time).toBeLessThan(30_000)
+  })
+
   test('writes whole lines, whoever else writes to the pipe', async () => {
     const gateway = await start(more)
     let text = ''
