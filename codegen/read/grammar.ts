@@ -59,12 +59,15 @@ function mostTelling(errors: ErrorObject[]): ErrorObject[] {
   const rest = errors.filter(error => !isNoise(error))
   const seen = new Set<string>()
   return (rest.length > 0 ? rest : errors).filter(error => {
-    const key = `${error.instancePath} ${error.keyword} ${JSON.stringify(error.params)}`
+    const key = `${error.instancePath} ${error.keyword} ${JSON.stringify(error.params)} ${nameIn(error)}`
     if (seen.has(key)) return false
     seen.add(key)
     return true
   })
 }
+
+/** The name that is wrong, of a member whose name the error is about. */
+const nameIn = (error: ErrorObject): string | undefined => (error as { propertyName?: string }).propertyName
 
 function pointerOf(path: string, value: unknown): Pointer {
   const pointer: (string | number)[] = []
@@ -91,7 +94,7 @@ function findingOf(error: ErrorObject, document: YamlDocument): Finding {
   const pointer = pointerOf(error.instancePath, document.value)
   const path = pointer.join('.') || 'the document'
   // An invalid member name is reported at the name.
-  const name = (error as { propertyName?: string }).propertyName
+  const name = nameIn(error)
   if (name !== undefined)
     return {
       ...document.key([...pointer, name]),
