@@ -136,7 +136,7 @@ export class Module {
         ...source.document.at(source.pointer),
         rule: 'mapping/define',
         detail: `${name} is not a function`,
-        remedy: "write it as 'function($x) { … }'",
+        remedy: `write its parameters with its name, \`${name}($x)\`, or the whole as \`function($x) { … }\``,
       })
       return global
     }

@@ -224,11 +224,18 @@ export function parse(source: string): Node {
 
 function parsedBy(source: string): Node {
   try {
-    return jsonata(source).ast() as unknown as Node
+    return withoutBlock(jsonata(source).ast() as unknown as Node)
   } catch (error) {
     // The parser itself calls itself for each level.
     throw error instanceof RangeError ? tooDeep() : error
   }
+}
+
+/** A function whose body is one expression in parentheses is the same without them, and tells its shape. */
+function withoutBlock(tree: Node): Node {
+  if (tree.type !== 'lambda' || tree.thunk || tree.body.type !== 'block' || tree.body.predicate !== undefined) return tree
+  const [only, ...more] = tree.body.expressions
+  return only === undefined || only.type === 'bind' || more.length > 0 ? tree : { ...tree, body: only }
 }
 
 function tooDeep(position = 0): object {

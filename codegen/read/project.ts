@@ -25,6 +25,7 @@ import { HALVES, type Half, halfName, isOfHalf, type MappingData, usesOf, withNa
 import { restOf } from './rest-of.js'
 import { type Schema, schemaId } from './schemas.js'
 import { withShared } from './shared.js'
+import { withWholeFunctions } from './signatures.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { isFolder } from './status.js'
 import { onlyDocument, type Pointer, parseFilled, parseYaml, type YamlDocument } from './yaml.js'
@@ -172,7 +173,8 @@ function isName(project: Project, name: string, pattern: RegExp, what: string, p
 
 /** The document of a file with exactly one. */
 function only(project: Project, path: string): YamlDocument | undefined {
-  return onlyDocument(documents(project, path), project.findings)
+  const document = onlyDocument(documents(project, path), project.findings)
+  return document && withWholeFunctions(document, project.findings)
 }
 
 /** A file without a `replaces` key can never be replaced: others may depend on it. */

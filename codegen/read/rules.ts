@@ -418,7 +418,7 @@ export const RULES: readonly Rule[] = [
     'mapping/define',
     'Every definition is a function.',
     "define: { four: 'function($x) { $x * 2 }(2)' }",
-    "Write it as `'function($x) { … }'`.",
+    'Write the parameters with its name, `double($x): $x * 2`, or the whole as `function($x) { … }`.',
   ),
   error(
     'mapping/on',

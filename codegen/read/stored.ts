@@ -10,6 +10,7 @@ import type { CatalogueData } from './catalogue-data.js'
 import { display } from './display.js'
 import { type Entry, emptyProject, type Project } from './project.js'
 import type { Schema } from './schemas.js'
+import { withWholeFunctions } from './signatures.js'
 import { parseYaml, type SourcePosition, type YamlDocument } from './yaml.js'
 
 /** A document: its file, relative to the root, its index in the file, and the hash of both. */
@@ -145,7 +146,7 @@ function storedDocument({ file, index, hash }: StoredDocument, root: string): Ya
   const path = join(root, file)
   let parsed: YamlDocument | undefined
   const whole = (): YamlDocument => {
-    parsed ??= elementAt(parseYaml(display(path), readFileSync(path, 'utf8'), []), index)
+    parsed ??= withWholeFunctions(elementAt(parseYaml(display(path), readFileSync(path, 'utf8'), []), index), [])
     return parsed
   }
   const document: YamlDocument = {
