@@ -9,7 +9,7 @@ import type { Model } from './model.js'
 const MOST = 1_000
 
 export interface Names {
-  /** The models with a name of their own, hidden ones included. */
+  /** The models with a name of their own and the names that patterns list, hidden ones included, in the order of their names. */
   models: Map<string, Model>
   find(name: string): Model | undefined
 }
@@ -50,7 +50,7 @@ export function linkNames(configs: Readonly<Record<string, ModelConfig>>, linkin
   }
   const others = new Map<string, Model>()
   return {
-    models,
+    models: inOrder(models),
     find(name) {
       const alias = aliases.get(name)
       if (alias !== undefined) return alias
@@ -70,6 +70,10 @@ export function linkNames(configs: Readonly<Record<string, ModelConfig>>, linkin
     },
   }
 }
+
+/** A page of a list begins after a name, so a name out of order would be on two pages or on none. */
+const inOrder = (models: ReadonlyMap<string, Model>): Map<string, Model> =>
+  new Map([...models].sort(([left], [right]) => (left < right ? -1 : 1)))
 
 /** The names that lists show: the operator's, or those of the first target's provider file until its account has answered. */
 function listOf({ config }: Pattern, { gateway, plan }: Linking): readonly string[] {
