@@ -3,7 +3,7 @@
 import { GatewayError, unsupportedModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import type { CountedView, DayMembers, Json } from '../plan.js'
-import type { Key, Route, Snapshot } from '../snapshot/model.js'
+import type { Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { viewOf } from '../snapshot/view.js'
 import { mayUse } from './choose.js'
 import { type Input, readObject } from './read.js'
@@ -56,15 +56,18 @@ function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: n
   return { from: day(members.from) ?? 0, to: (day(members.to) ?? Math.floor(Date.now() / DAY) * DAY) + DAY }
 }
 
+/** The models with names in lists. An alias, or a name that only a pattern serves, is among them if the path has it. */
+function modelsFor({ params }: Exchange, { models, find }: Snapshot): Model[] {
+  const name = params.model
+  const other = name === undefined || models.has(name) ? undefined : find(name)
+  return other === undefined || name === undefined ? [...models.values()] : [...models.values(), { ...other, name }]
+}
+
 function tell(route: Route, key: Key | undefined, counted: CountedView, exchange: Exchange, snapshot: Snapshot): void {
-  const models: Json[] = []
   const times = key === undefined ? 1 : snapshot.standingOf(key).times
-  for (const model of snapshot.models.values()) {
-    if (model.isHidden || (key !== undefined && !mayUse(key, model))) continue
-    models.push(viewOf(model, times))
-  }
+  const models = modelsFor(exchange, snapshot).filter(model => !model.isHidden && (key === undefined || mayUse(key, model)))
   const body = route.answer?.({
-    models,
+    models: models.map(model => viewOf(model, times)),
     key: key && shown(key, snapshot),
     query: exchange.query,
     path: exchange.params,
