@@ -62,6 +62,8 @@ export class RedisCounter implements Counter {
   private readonly limiters = new Map<string, RateLimiterRedis>()
   private readonly timer: NodeJS.Timeout
   private count = 1
+  /** The first error since the server was last reached: those after it only follow from it. */
+  private fault: Error | undefined
 
   /** @param url `redis://…`, `rediss://…`, or the same with `valkey` */
   constructor(url: string) {
@@ -76,8 +78,14 @@ export class RedisCounter implements Counter {
       reconnectOnError: ({ message }) => message.startsWith('READONLY'),
       retryStrategy: times => Math.min(50 * 2 ** times, LONGEST_PAUSE),
     }) as Redis & Commands
-    // Each failing command rejects by itself; without a listener the client would write to standard error.
-    this.client.on('error', () => undefined)
+    this.client.on('error', (error: Error & { command?: { name: string } }) => {
+      this.fault ??= error
+      // Without the database of its address the client would go on in the first one.
+      if (error.command?.name === 'select') this.client.disconnect(true)
+    })
+    this.client.on('connect', () => {
+      this.fault = undefined
+    })
     this.client.on('ready', () => this.heartbeat())
     this.client.defineCommand('sluiceHold', { numberOfKeys: 2, lua: HOLD })
     this.timer = setInterval(() => this.heartbeat(), HEARTBEAT)
@@ -101,6 +109,7 @@ export class RedisCounter implements Counter {
   }
 
   async take(id: string, limit: number, window: number, amount: number): Promise<Grant> {
+    this.checkConnection()
     const time = Date.now()
     const period = Math.floor(time / window)
     const holds = (period + 1) * window - time
@@ -115,10 +124,12 @@ export class RedisCounter implements Counter {
 
   async give(id: string, window: number, amount: number, period: number): Promise<void> {
     if (Math.floor(Date.now() / window) !== period) return
+    this.checkConnection()
     await this.limiter(Number.MAX_SAFE_INTEGER, window).reward(`${id}:${period}`, amount)
   }
 
   async hold(id: string, limit: number, slots: number): Promise<HeldSlots> {
+    this.checkConnection()
     // The tag puts both keys on one node of a cluster.
     const tag = `sluice:{${id}}`
     const [held, left] = await this.client.sluiceHold(`${tag}:held`, `${tag}:lapses`, this.name, slots, limit, LAPSE)
@@ -141,6 +152,11 @@ export class RedisCounter implements Counter {
     }
   }
 
+  /** Throws why there is no connection: the client itself would say only that there is none. */
+  private checkConnection(): void {
+    if (this.client.status !== 'ready') throw this.fault ?? new Error('Redis does not answer')
+  }
+
   private limiter(limit: number, window: number): RateLimiterRedis {
     const name = `${limit}/${window}`
     let limiter = this.limiters.get(name)
@@ -152,7 +168,6 @@ export class RedisCounter implements Counter {
         points: limit,
         // Longer than the window: the expiry only removes the key.
         duration: Math.ceil(window / 1000) + 5,
-        rejectIfRedisNotReady: true,
       })
       this.limiters.set(name, limiter)
     }

@@ -2,6 +2,7 @@
 // unreachable.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../cli/ports.js'
 import { RedisCounter } from '../../cli/state/redis.js'
 import { amountsOf, Lease, take } from '../../engine/limits/lease.js'
 import { REQUESTS } from '../../engine/limits/meter.js'
@@ -133,6 +134,24 @@ describe.skipIf(REDIS === undefined)('a counter over Redis', () => {
     await expect.poll(taken, { timeout: 30_000 }).toBe(1)
     await counter.close()
     network.close()
+  })
+
+  test('is away, with the reason, where the server does not know the user or has no such database', async () => {
+    const reasonOf = async (url: string): Promise<string> => {
+      const counter = new RedisCounter(url)
+      await counter.ready(200)
+      const reason = await counter.probe().then(
+        () => 'none',
+        (error: Error) => error.message,
+      )
+      await counter.close()
+      return reason
+    }
+    const address = redis.url.slice('redis://'.length)
+    expect(await reasonOf(`redis://nobody:wrong@${address}`)).toMatch(/^WRONGPASS/)
+    // The client would count in the first database, with those who use that.
+    expect(await reasonOf(`${redis.url}/99`)).toBe('ERR DB index is out of range')
+    expect(await reasonOf(`redis://127.0.0.1:${await freePort()}`)).toMatch(/ECONNREFUSED/)
   })
 
   test('counts locally while Redis is down, with one warning, and shares again when it is back', async () => {
