@@ -60,13 +60,15 @@ class Pool implements PostgresPool {
       statement_timeout: STATEMENT,
       application_name: 'sluice',
       types,
+      onConnect: async client => {
+        client.on('error', () => undefined)
+        this.clients.add(client)
+        // Whoever waits for a lock has to see what its holder wrote: a database may have another default.
+        await client.query('set default_transaction_isolation = "read committed"')
+      },
     })
     // A connection broke while idle, or between two queries of a transaction; the next query fails, or opens another.
     pool.on('error', () => undefined)
-    pool.on('connect', client => {
-      client.on('error', () => undefined)
-      this.clients.add(client)
-    })
     pool.on('remove', client => this.clients.delete(client))
     return pool
   }

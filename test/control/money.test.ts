@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type * as TreasuryModule from '../../control/budgets/treasury.js'
 import type { Keeper } from '../../control/store/keeper.js'
@@ -12,7 +13,7 @@ import type * as AccountModule from '../../engine/budgets/account.js'
 import type * as BudgetsModule from '../../engine/budgets/budgets.js'
 import type * as HoldModule from '../../engine/budgets/hold.js'
 import type * as WindowModule from '../../engine/budgets/window.js'
-import { onEachEngine, openStore, type Store } from './stores.js'
+import { onEachEngine, onPostgres, openStore, type Store } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { Account } = (await import(built('engine/budgets/account.js'))) as typeof AccountModule
@@ -467,6 +468,23 @@ onEachEngine((make, kind) => {
     expect(windowAt('month', 'Asia/Kathmandu', Date.UTC(2026, 10, 30, 20)).start).toBe(Date.UTC(2026, 10, 30, 18, 15))
     expect(windowAt('hour', 'Asia/Kathmandu', Date.UTC(2026, 0, 1, 0, 20)).start).toBe(Date.UTC(2026, 0, 1, 0, 15))
     expect(windowAt('ever', 'UTC', 5)).toEqual({ start: 0, end: Number.POSITIVE_INFINITY })
+  })
+})
+
+onPostgres('where transactions of the database do not see what others write meanwhile', postgres => {
+  test('two instances that ask for money of one account at once get it', async () => {
+    const at = await postgres().database()
+    const made = await openStore({ at, mayMigrate: true })
+    const database = sql.ref(new URL(at).pathname.slice(1))
+    await sql`alter database ${database} set default_transaction_isolation = 'repeatable read'`.execute(made.db)
+    await made.close()
+    const stores = [await openStore({ at, mayMigrate: false }), await openStore({ at, mayMigrate: false })]
+    const money = { account: 'all/ever@ever', limit: 1_000, wanted: 5, least: 5, until: Number.POSITIVE_INFINITY, isFresh: false }
+    const grants = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => grantNow(stores[index % 2] as Store, INSTANCE, { holder: `worker-${index}`, n: 1, money })),
+    )
+    expect(grants.map(({ granted }) => granted)).toEqual(grants.map(() => 5))
+    for (const store of stores) await store.close()
   })
 })
 
