@@ -53,6 +53,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     await claimCurrency(store, settings.currency)
     instance = await register(store, lock.instance, settings.config)
     changes = await followChanges(store, keeper, reportTo(workers, spool))
+    workers.welcomeAll()
     upkeep = startUpkeep({ store, keeper, ingest, lastUsed, settings, room, instance, present: () => workers.present() })
     ingest.drainSoon()
   })

@@ -28,6 +28,8 @@ export interface Worker {
   socket: Socket
   gauges: Gauges | undefined
   config: string
+  /** The position of the last change that it had heard of when it connected. */
+  seq: number | undefined
   /** The pending question for each account. */
   granting: Map<string, Promise<void>>
 }
@@ -96,7 +98,7 @@ export class Workers {
   }
 
   private accept(socket: Socket): void {
-    const worker: Worker = { id: '', pid: 0, socket, gauges: undefined, config: '', granting: new Map() }
+    const worker: Worker = { id: '', pid: 0, socket, gauges: undefined, config: '', seq: undefined, granting: new Map() }
     this.connected.set(socket, worker)
     onFrames(socket, value => this.onMessage(worker, value as FromWorker))
     socket.on('error', () => undefined)
@@ -136,9 +138,10 @@ export class Workers {
         worker.id = message.worker
         worker.pid = message.pid
         worker.config = message.config
+        worker.seq = message.seq
         clearTimeout(this.leaving.get(worker.id))
         this.leaving.delete(worker.id)
-        void this.welcome(worker, message.seq)
+        void this.welcome(worker)
         break
       case 'batch':
         void this.takeBatch(worker, message.seq, readBatch(message, worker.id))
@@ -164,10 +167,16 @@ export class Workers {
     }
   }
 
+  /** The store has been opened: workers that were there before hear what changed while nobody could tell them. */
+  welcomeAll(): void {
+    for (const worker of this.all()) void this.welcome(worker)
+  }
+
   /** The changes since the worker's last position. */
-  private async welcome(worker: Worker, seq: number | undefined): Promise<void> {
+  private async welcome(worker: Worker): Promise<void> {
     const changes = this.options.changes()
     if (changes === undefined) return
+    const { seq } = worker
     const upTo = changes.seq
     if (seq !== undefined && seq < upTo) {
       const forgotten = await changes.since(seq).catch(() => undefined)

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type * as TreasuryModule from '../../control/budgets/treasury.js'
 import type * as ChangesModule from '../../control/keys/changes.js'
 import type { Keeper } from '../../control/store/keeper.js'
-import { createStage, type Instance, type Stage } from './stage.js'
+import { ask, createStage, type Instance, type Stage, until, untilAnswered } from './stage.js'
 import { onPostgres, openStore, type Store } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
@@ -140,6 +140,20 @@ onPostgres('on Postgres, with two instances', postgres => {
     })
     await client.end()
     expect(last).toBeLessThan(1_000)
+  })
+
+  test('an instance without a control process refuses a revoked key once it has another', async () => {
+    const [first, second] = instances as [Instance, Instance]
+    const secret = await secretOf(first, 'd')
+    expect((await ask(first.url, secret)).status).toBe(200)
+    for (const pid of first.pids('control/main')) process.kill(pid, 'SIGKILL')
+    expect((await second.admin('POST', '/keys/d/revoke', {})).status).toBe(200)
+    await untilAnswered(first)
+    const { status } = await until(
+      () => ask(first.url, secret),
+      answer => answer.status !== 200,
+    )
+    expect(status).toBe(403)
   })
 })
 
