@@ -129,6 +129,7 @@ function takeSpool(folder: string, log: Logger): Spool {
 /** Reports changes in the store to the caches of workers and of the spool. */
 function reportTo(workers: Workers, spool: Spool): ChangesOptions {
   return {
+    reported: spool.seq,
     onRecall: account => workers.recall(account),
     onForget: forgotten => {
       workers.forget(forgotten)
@@ -136,6 +137,7 @@ function reportTo(workers: Workers, spool: Spool): ChangesOptions {
     },
     onCertain: seq => {
       workers.certain(seq)
+      spool.seq = seq
       if (Date.now() - spool.certainAt > NOTE_CERTAIN) spool.certainAt = Date.now()
     },
   }

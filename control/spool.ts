@@ -33,6 +33,8 @@ export interface Spool {
   rememberKey(sha256: string, key: KeyConfig): void
   forgetKeys(ids: readonly number[]): void
   keyOf(sha256: string): KeyConfig | undefined
+  /** The position of the last change that the known keys agree with; undefined if there is none. */
+  seq: number | undefined
   /** When all of them were last known to be valid: milliseconds since 1970. */
   certainAt: number
   close(): void
@@ -90,6 +92,7 @@ function open(path: string, warn: (error: unknown) => void): Spool {
     create table if not exists known_key (sha256 text primary key, key_id integer not null, key text not null);
     create index if not exists known_key_id on known_key (key_id);
     create table if not exists fact (name text primary key, value integer not null);
+    delete from known_key where not exists (select 1 from fact where name = 'seq');
   `)
   const insert = database.prepare('insert into batch (size, records) values (?, ?)')
   const oldest = database.prepare('select id, records from batch order by id limit 1')
@@ -102,8 +105,9 @@ function open(path: string, warn: (error: unknown) => void): Spool {
   const getKey = database.prepare('select key from known_key where sha256 = ?')
   const putFact = database.prepare('insert into fact values (?, ?) on conflict (name) do update set value = excluded.value')
   const { size } = database.prepare('select coalesce(sum(size), 0) as size from batch').get() as { size: number }
-  const fact = database.prepare(`select value from fact where name = 'certain_at'`).get() as { value: number } | undefined
-  let [held, certainAt] = [size, fact?.value ?? 0]
+  const getFact = database.prepare('select value from fact where name = ?')
+  const factOf = (name: string): number | undefined => (getFact.get(name) as { value: number } | undefined)?.value
+  let [held, certainAt, seq] = [size, factOf('certain_at') ?? 0, factOf('seq')]
   /** Keys that are still to be removed. */
   const forgotten = new Set<number>()
   let isBroken = false
@@ -186,6 +190,18 @@ function open(path: string, warn: (error: unknown) => void): Spool {
       const row = getKey.get(sha256) as { key: string } | undefined
       const key = row && (JSON.parse(row.key) as KeyConfig)
       return key === undefined || forgotten.has(key.id as number) ? undefined : key
+    },
+    get seq() {
+      return seq
+    },
+    set seq(position) {
+      if (position === seq) return
+      attempt(() => {
+        // A later start hears again of keys that could not be removed.
+        dropForgotten()
+        putFact.run('seq', position as number)
+        seq = position
+      })
     },
     get certainAt() {
       return certainAt

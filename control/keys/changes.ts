@@ -30,6 +30,8 @@ export interface Changes {
 }
 
 export interface ChangesOptions {
+  /** The last change that an earlier process reported. */
+  reported?: number | undefined
   onForget(forgotten: Forgotten): void
   /** Another instance wants the unused money of an account. */
   onRecall(account: string): void
@@ -42,7 +44,8 @@ export async function followChanges(store: Store, keeper: Keeper, options: Chang
     .selectFrom('change')
     .select(expression => expression.fn.max('seq').as('seq'))
     .executeTakeFirst()
-  let seq = newest?.seq ?? 0
+  // A store that was restored may not have it any more.
+  let seq = Math.min(options.reported ?? Number.POSITIVE_INFINITY, newest?.seq ?? 0)
   let checking: Promise<void> | undefined
   let isRequestedAgain = false
   const check = async (): Promise<void> => {
@@ -75,6 +78,7 @@ export async function followChanges(store: Store, keeper: Keeper, options: Chang
     })
     return checking
   }
+  await checkOnce()
   const timer = setInterval(() => void checkOnce(), POLL)
   const listener = await store.onChange(() => void checkOnce())
   return {

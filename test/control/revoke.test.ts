@@ -155,6 +155,19 @@ onPostgres('on Postgres, with two instances', postgres => {
     )
     expect(status).toBe(403)
   })
+
+  test('a key that was revoked while an instance was stopped is not known to it when the store is away', async () => {
+    const [first, second] = instances as [Instance, Instance]
+    const [revoked, valid] = [await secretOf(first, 'e'), await secretOf(first, 'f')]
+    for (const secret of [revoked, valid]) expect((await ask(first.url, secret)).status).toBe(200)
+    await first.stop()
+    expect((await second.admin('POST', '/keys/e/revoke', {})).status).toBe(200)
+    const again = await stage.start({ store: url }, first.folder)
+    await postgres().stop()
+    expect((await ask(again.url, valid)).status).toBe(200)
+    expect((await ask(again.url, revoked)).status).toBe(503)
+    await postgres().start()
+  })
 })
 
 onPostgres('on Postgres, the list of changes', postgres => {
