@@ -59,6 +59,7 @@ export function createAnswerers(keeper: Keeper, options: KeptOptions, room: Room
     },
   }
   return async ({ name, asked }) => {
+    await keeper.tried
     try {
       const answer = await (answerers[name] as (asked: unknown) => Promise<unknown>)(asked)
       keeper.succeeded()

@@ -38,6 +38,7 @@ export class Treasury {
   /** Grants as much as possible; rejects if the store is unreachable. */
   async grant(question: Question): Promise<MoneyGranted> {
     const { keeper } = this.options
+    await keeper.tried
     try {
       const store = keeper.get()
       const instance = this.options.instance()

@@ -22,7 +22,11 @@ export interface LookupOptions {
 export type Lookup = (sha256: string) => Promise<{ key: KeyConfig | undefined; seq: number }>
 
 export function createLookup({ keeper, spool, stale, seq: lastChange }: LookupOptions): Lookup {
-  return async sha256 => {
+  let isTried = false
+  void keeper.tried.then(() => {
+    isTried = true
+  })
+  const lookUp: Lookup = async sha256 => {
     // From before the query: a change after it is reported to the worker.
     const seq = lastChange()
     try {
@@ -33,10 +37,13 @@ export function createLookup({ keeper, spool, stale, seq: lastChange }: LookupOp
     } catch (error) {
       keeper.failed(error)
       const key = Date.now() - spool.certainAt < stale ? spool.keyOf(sha256) : undefined
-      if (key === undefined) throw error
-      return { key, seq }
+      if (key !== undefined) return { key, seq }
+      if (isTried) throw error
+      await keeper.tried
+      return lookUp(sha256)
     }
   }
+  return lookUp
 }
 
 /** A list in a column; undefined if there is none. */

@@ -22,6 +22,11 @@ export class Keeper {
   private timer: NodeJS.Timeout | undefined
   private hasWarned = false
   private warnedAt = Number.NEGATIVE_INFINITY
+  private endTrial: () => void = () => undefined
+  /** Resolves when the first attempt to open it has ended: what is asked before need not fail. */
+  readonly tried = new Promise<void>(resolve => {
+    this.endTrial = resolve
+  })
 
   constructor(
     private readonly options: StoreOptions,
@@ -41,12 +46,14 @@ export class Keeper {
         throw error
       }
       this.store = store
-      this.isUp = true
+      this.succeeded()
     } catch (error) {
       if (error instanceof UnfitStore) throw error
       this.failed(error)
       if (this.isClosed) return
       this.timer = setTimeout(() => void this.open().catch(this.onRefused), AGAIN)
+    } finally {
+      this.endTrial()
     }
   }
 
@@ -73,6 +80,8 @@ export class Keeper {
 
   /** An operation of the store failed: it counts as unreachable until the next one succeeds. */
   failed(error: unknown): void {
+    // Why it cannot be opened is known to the attempts to do so, and it may only not be open yet.
+    if (error instanceof StoreUnreachable) return
     this.isUp = false
     // A full disk can be read, and not written: it would be both several times a second.
     if (this.hasWarned || performance.now() < this.warnedAt + WARN_AGAIN) return

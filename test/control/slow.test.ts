@@ -1,6 +1,6 @@
 // Records are safe while the store is slow: not only in the memory of the control process.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,6 +8,8 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
+import type * as TreasuryModule from '../../control/budgets/treasury.js'
+import type * as LookupModule from '../../control/keys/lookup.js'
 import type * as IngestModule from '../../control/ledger/ingest.js'
 import type * as QueriesModule from '../../control/ledger/queries.js'
 import type { ExchangeRecord } from '../../control/ledger/record.js'
@@ -18,6 +20,8 @@ import { until } from './stage.js'
 import { onPostgres, openStore } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
+const { Treasury } = (await import(built('control/budgets/treasury.js'))) as typeof TreasuryModule
+const { createLookup } = (await import(built('control/keys/lookup.js'))) as typeof LookupModule
 const { Ingest } = (await import(built('control/ledger/ingest.js'))) as typeof IngestModule
 const { verifyLedger } = (await import(built('control/ledger/queries.js'))) as typeof QueriesModule
 const { openSpool } = (await import(built('control/spool.js'))) as typeof SpoolModule
@@ -105,6 +109,45 @@ test('running exchanges that are reported before the store is open are recorded 
   await ingest.close()
   await keeper.close()
   spool.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('keys and money that are asked for before the store is open are given when it opens', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
+  const spool = openSpool(join(folder, 'spool.sqlite'))
+  const keeper = new Keeper({ at: join(folder, 'store.sqlite'), mayMigrate: true }, log, async () => undefined)
+  const treasury = new Treasury({ keeper, instance: () => 1, recall: () => undefined })
+  const lookUp = createLookup({ keeper, spool, stale: 0, seq: () => 7 })
+  const money = { account: 'all/ever@ever', limit: 10, until: Number.POSITIVE_INFINITY, wanted: 5, least: 5, isFresh: true }
+  const given = Promise.all([lookUp('0'.repeat(64)), treasury.grant({ holder: 'w1', n: 1, money })])
+  await keeper.open()
+  expect(await given).toMatchObject([{ key: undefined, seq: 7 }, { granted: 5 }])
+  await keeper.close()
+  spool.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('the log has the reason for which a store cannot be opened, and says when it is reachable', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
+  const lines: { msg: string; cause?: string }[] = []
+  const own = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
+  const keeper = new Keeper({ at: join(folder, 'later', 'store.sqlite'), mayMigrate: true }, own, async () => undefined)
+  const ingest = new Ingest({ keeper, spool: openSpool(join(folder, 'spool.sqlite')), log: own, instance: () => 1 })
+  await ingest.add(recordsFrom(Date.now(), 1))
+  expect(lines).toEqual([])
+  await keeper.open()
+  await ingest.add(recordsFrom(Date.now() + 1, 1))
+  expect(lines.map(({ msg, cause }) => [msg, cause])).toEqual([
+    ['the store is unreachable', expect.stringContaining('unable to open database file')],
+  ])
+  mkdirSync(join(folder, 'later'))
+  await until(
+    async () => lines.at(-1)?.msg,
+    said => said === 'the store is reachable again',
+  )
+  expect(lines).toHaveLength(2)
+  await ingest.close()
+  await keeper.close()
   rmSync(folder, { recursive: true, force: true })
 })
 
