@@ -7,6 +7,8 @@ import type { Engine } from './engine.js'
 import { inSteps, STEP } from './steps.js'
 
 const AHEAD = 7
+/** Milliseconds for which the deletion of a day waits for those who read the table. */
+const READERS = 500
 
 export interface Periods {
   /** Makes room for rows of these times: milliseconds since 1970. */
@@ -55,12 +57,26 @@ function partitions({ db }: Engine): Periods {
       const { rows } = await sql<{ name: string }>`
         select child.relname as name from pg_inherits join pg_class child on child.oid = inhrelid
         where inhparent = ${table}::regclass and child.relname < ${last}`.execute(db)
-      for (const { name } of rows) {
-        await sql`drop table if exists ${sql.table(name)}`.execute(db)
+      for (const [count, { name }] of rows.entries()) {
+        if (!(await dropUnread(db, name))) return count
         there.delete(Date.parse(`${name.slice(-8, -4)}-${name.slice(-4, -2)}-${name.slice(-2)}`) / DAY)
       }
       return rows.length
     },
+  }
+}
+
+/** Drops a partition; false if somebody reads the table for longer, such as a dump: all that is written to it would wait, too. */
+async function dropUnread(db: Engine['db'], name: string): Promise<boolean> {
+  try {
+    await db.transaction().execute(async trx => {
+      await sql`set local lock_timeout = ${sql.lit(READERS)}`.execute(trx)
+      await sql`drop table if exists ${sql.table(name)}`.execute(trx)
+    })
+    return true
+  } catch (error) {
+    if ((error as { code?: string }).code !== '55P03') throw error
+    return false
   }
 }
 

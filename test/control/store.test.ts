@@ -11,14 +11,16 @@ import { type RawBuilder, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type * as AccountsModule from '../../control/budgets/accounts.js'
 import type * as NamesModule from '../../control/store/names.js'
+import type * as PeriodsModule from '../../control/store/periods.js'
 import type * as RefusedModule from '../../control/store/refused.js'
 import { MAIN, sluice } from '../command.js'
 import { until } from '../polling.js'
-import { engineAt, migratorOf, onEachEngine, openStore, stateOf } from './stores.js'
+import { engineAt, migratorOf, onEachEngine, onPostgres, openStore, stateOf } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { spentOf } = (await import(built('control/budgets/accounts.js'))) as typeof AccountsModule
 const { isUnwritable } = (await import(built('control/store/refused.js'))) as typeof RefusedModule
+const { idAt } = (await import(built('control/store/periods.js'))) as typeof PeriodsModule
 const { createNames } = (await import(built('control/store/names.js'))) as typeof NamesModule
 
 onEachEngine((make, kind) => {
@@ -142,6 +144,30 @@ onEachEngine((make, kind) => {
     ])
     expect(await spentOf(store, [])).toEqual([])
     await store.close()
+  })
+})
+
+onPostgres('on Postgres', postgres => {
+  test('old days stay for another time while somebody reads the ledger, and rows are written meanwhile', async () => {
+    const at = await postgres().database()
+    const [store, other] = [await openStore({ at, mayMigrate: true }), await openStore({ at, mayMigrate: true })]
+    await store.periods.ensure([Date.UTC(2026, 0, 1)])
+    const began = performance.now()
+    // A dump of the database reads as long as it takes.
+    await other.reading(async db => {
+      await db.selectFrom('detail').select('detail').execute()
+      const dropping = store.periods.drop('detail', Date.UTC(2026, 0, 5))
+      const writing = store.db
+        .insertInto('detail')
+        .values({ ledger_id: idAt(Date.UTC(2026, 0, 6)), detail: '{}' })
+        .execute()
+      expect(await dropping).toBe(0)
+      await writing
+    })
+    expect(performance.now() - began).toBeLessThan(20_000)
+    expect(await store.periods.drop('detail', Date.UTC(2026, 0, 5))).toBe(4)
+    await store.close()
+    await other.close()
   })
 })
 
