@@ -113,6 +113,14 @@ describe('with named origins', () => {
   })
 })
 
+test('an origin is judged in little time, however many stars a pattern has and however long it is', async () => {
+  const gateway = await gatewayWith({ cors: { origins: ['https://*.a.*.b.*.c.*.example.com'] } })
+  expect(allowed(await preflight(gateway, 'https://1.a.2.b.3.c.4.example.com'))).toBe('https://1.a.2.b.3.c.4.example.com')
+  const before = performance.now()
+  expect(allowed(await preflight(gateway, `https://${'.a..b..c.'.repeat(1500)}.com`))).toBe(null)
+  expect(performance.now() - before).toBeLessThan(2_000)
+})
+
 test('`*` allows any page', async () => {
   const gateway = await gatewayWith({ cors: { origins: ['*'] } })
   const asked = await preflight(gateway, 'https://anywhere.example', '/v1/models', 'GET')
