@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError, nobodyWaits, renderError } from '../core/errors.js'
 import { type Exchange, GONE, type LogEntry, NOBODY, type Receiver, type Sink } from '../core/exchange.js'
+import { Gathered } from '../core/gathered.js'
 import type { Indexed } from '../core/indexed-set.js'
 import { failureOf } from '../core/log.js'
 import type { Dialect, Limits } from '../plan.js'
@@ -22,6 +23,9 @@ const LIBRARY_BUFFER = 17 * 1024
 
 /** Not Modified: a status whose answer has neither a body nor a length. */
 const UNCHANGED = 304
+
+/** A piece of a body of this length is handed over at once: bytes. */
+const LARGE = 4096
 
 const ID_BATCH = 256
 const ID_BYTES = 10
@@ -90,6 +94,8 @@ export class HttpExchange implements Exchange, Indexed {
   private limit = Number.POSITIVE_INFINITY
   private lastKept = this.began
   private receiver: Receiver | undefined
+  /** Small pieces of one read for the receiver. */
+  private few: Gathered | undefined
   private bodyArrived: (() => void) | undefined
   private aborts: (() => void)[] | undefined
   private endings: ((failure: GatewayError) => void)[] | undefined
@@ -185,7 +191,7 @@ export class HttpExchange implements Exchange, Indexed {
     // The last piece may hold more than was wanted, but no more body follows it: the next bytes are the next request.
     if (isLast) this.resumeBody()
     if (this.receiver) {
-      this.deliver(copyOf(chunk), isLast)
+      this.deliver(chunk, isLast)
       return
     }
     // The chunk's memory belongs to uWebSockets.js again after this call.
@@ -197,16 +203,26 @@ export class HttpExchange implements Exchange, Indexed {
     if (isLast || this.length > this.limit || this.fault) this.bodyArrived?.()
   }
 
-  private deliver(chunk: Buffer, isLast: boolean): void {
-    const receiver = this.receiver as Receiver
+  private deliver(chunk: ArrayBuffer, isLast: boolean): void {
     this.log.bytesIn = this.length
     if (this.length > this.limit) {
+      const { receiver } = this
       this.receiver = NOBODY
-      receiver.fail(tooLarge(this.limit))
+      receiver?.fail(tooLarge(this.limit))
       return
     }
-    if (chunk.length > 0) receiver.data(chunk)
-    if (isLast) receiver.end()
+    this.few ??= new Gathered()
+    const isFirst = this.few.length === 0
+    if (chunk.byteLength > 0) this.few.push(copyOf(chunk))
+    if (isLast || chunk.byteLength >= LARGE) this.handOver()
+    // One read may bring thousands of pieces, and each that is handed over alone costs as much as a large one.
+    else if (isFirst) setImmediate(() => this.handOver())
+    if (isLast) this.receiver?.end()
+  }
+
+  private handOver(): void {
+    const bytes = this.few?.take()
+    if (bytes !== undefined && bytes.length > 0 && !this.log.isOver) this.receiver?.data(bytes)
   }
 
   onAbort(run: () => void): void {

@@ -3,6 +3,7 @@
 
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../core/errors.js'
+import { Gathered } from '../core/gathered.js'
 import { JSON_TYPE, mediaTypeOf } from '../core/media-type.js'
 import { textOf } from '../core/text.js'
 import type { Dialect, Endpoint, Json, StreamFormat } from '../plan.js'
@@ -47,8 +48,7 @@ export function withUsageOf({ usage }: Endpoint, dialect: Dialect): Dialect {
 class PatchingHandler implements Dispatcher.DispatchHandler {
   private abort: ((error?: Error) => void) | undefined
   /** The bytes so far of an answer that is patched as a whole. */
-  private whole: Buffer[] | undefined
-  private length = 0
+  private whole: Gathered | undefined
   private events: EventPatcher | undefined
 
   constructor(
@@ -70,7 +70,7 @@ class PatchingHandler implements Dispatcher.DispatchHandler {
       const isStream = stream !== undefined && (framings[stream.framing].isStream(type) || (kind === 'json' && type !== JSON_TYPE))
       if (isStream) {
         if (event) this.events = new EventPatcher(stream, event, this.dialect.verbatim?.event)
-      } else if (response && type === JSON_TYPE) this.whole = []
+      } else if (response && type === JSON_TYPE) this.whole = new Gathered()
     }
     return this.to.onHeaders?.(status, headers, resume, statusText) ?? true
   }
@@ -79,10 +79,9 @@ class PatchingHandler implements Dispatcher.DispatchHandler {
     const { whole, events } = this
     if (whole) {
       whole.push(chunk)
-      this.length += chunk.length
-      if (this.length <= LONGEST_ANSWER) return this.give(EMPTY)
+      if (whole.length <= LONGEST_ANSWER) return this.give(EMPTY)
       this.whole = undefined
-      return this.give(Buffer.concat(whole))
+      return this.give(whole.take())
     }
     if (events === undefined) return this.give(chunk)
     try {
@@ -96,7 +95,7 @@ class PatchingHandler implements Dispatcher.DispatchHandler {
   onComplete(trailers: string[] | null): void {
     const { whole, events } = this
     try {
-      const rest = whole ? this.patched(Buffer.concat(whole)) : events?.rest()
+      const rest = whole ? this.patched(whole.take()) : events?.rest()
       if (rest !== undefined && rest.length > 0) this.give(rest)
     } catch (error) {
       this.fail(error)

@@ -7,6 +7,7 @@ import type { Hold } from '../budgets/hold.js'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { asGatewayError, errorEvent, GatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
+import { Gathered } from '../core/gathered.js'
 import { failureOf } from '../core/log.js'
 import { valueAt } from '../core/members.js'
 import { addUsage, readUsage } from '../core/usage.js'
@@ -93,13 +94,12 @@ function open(attempt: Attempt): Promise<WebSocket> {
       resolve(upstream)
     })
     upstream.once('unexpected-response', (request, response) => {
-      const chunks: Buffer[] = []
-      let length = 0
+      const body = new Gathered()
       const refuse = (): void => {
         request.destroy()
         let read: ReturnType<typeof binding.to.error.read>
         try {
-          const said = Buffer.concat(chunks).toString('utf8')
+          const said = body.take().toString('utf8')
           const text = binding.target.isCallers ? said.replaceAll(callersCredential(attempt).text, '***') : said
           read = binding.to.error.read(JSON.parse(text), response.statusCode)
         } catch {
@@ -110,9 +110,8 @@ function open(attempt: Attempt): Promise<WebSocket> {
       // Its body may be endless, or never end: the status says enough.
       onLate = refuse
       response.on('data', (chunk: Buffer) => {
-        length += chunk.length
-        if (length > LONGEST_REFUSAL) refuse()
-        else chunks.push(chunk)
+        if (body.length + chunk.length > LONGEST_REFUSAL) refuse()
+        else body.push(chunk)
       })
       response.on('end', refuse)
       response.on('error', refuse)

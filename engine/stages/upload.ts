@@ -3,6 +3,7 @@
 
 import type { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { Gathered } from '../core/gathered.js'
 import type { Limits } from '../plan.js'
 
 /** Bytes above which the client is paused, and below which it resumes. */
@@ -11,7 +12,7 @@ const LEAST_HELD = 64 * 1024
 
 /** The body of a request as it arrives. Ends with the exchange's failure if the body is too slow, too large or cut. */
 export async function* uploadOf(exchange: Exchange, limits: Limits): AsyncGenerator<Buffer> {
-  const chunks: Buffer[] = []
+  const chunks = new Gathered()
   let held = 0
   let isWhole = false
   let failure: GatewayError | undefined

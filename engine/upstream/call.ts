@@ -5,6 +5,7 @@ import type { Dispatcher } from 'undici'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError, nobodyWaits } from '../core/errors.js'
 import { type Call, type Exchange, NOBODY, type Receiver } from '../core/exchange.js'
+import { Gathered } from '../core/gathered.js'
 import type { Limits } from '../plan.js'
 import { mayHaveBeenIdle } from '../snapshot/connect.js'
 
@@ -374,7 +375,7 @@ export function withinLimit(bytes: Buffer | undefined): Buffer {
 
 class Collector implements Receiver {
   private first: Buffer | undefined
-  private more: Buffer[] | undefined
+  private more: Gathered | undefined
   private length = 0
   private isOver = false
   private failure: GatewayError | undefined
@@ -392,7 +393,7 @@ class Collector implements Receiver {
       this.end()
     } else if (this.first === undefined) this.first = chunk
     else {
-      this.more ??= []
+      this.more ??= new Gathered()
       this.more.push(chunk)
     }
   }
@@ -418,7 +419,7 @@ class Collector implements Receiver {
   private whole(): Buffer | undefined {
     if (this.length > this.limit) return undefined
     const { first, more } = this
-    return more === undefined ? (first ?? EMPTY) : Buffer.concat([first as Buffer, ...more])
+    return more === undefined ? (first ?? EMPTY) : Buffer.concat([first as Buffer, ...more.pieces])
   }
 }
 

@@ -8,6 +8,7 @@ import addresses from 'ipaddr.js'
 import Agent from 'undici/lib/dispatcher/agent.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { Gathered } from '../core/gathered.js'
 import { mediaTypeOf } from '../core/media-type.js'
 import { AS_BASE64 } from '../core/text.js'
 import type { Json } from '../plan.js'
@@ -104,15 +105,15 @@ async function fetchOne(
         continue
       }
       if (!response.ok) throw refuse(`it answered with status ${response.status}`)
-      const chunks: Uint8Array[] = []
+      const gathered = new Gathered()
       for await (const chunk of response.body ?? []) {
         left.bytes -= chunk.length
         if (left.bytes < 0) throw refuse('it is too large')
         exchange.hold(chunk.length * AS_BASE64)
-        chunks.push(chunk)
+        gathered.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))
       }
       const media_type = mediaTypeOf(response.headers.get('content-type') ?? 'application/octet-stream')
-      return { media_type, data: Buffer.concat(chunks).toString('base64') }
+      return { media_type, data: gathered.take().toString('base64') }
     }
     throw refuse('it redirects too often')
   } catch (error) {

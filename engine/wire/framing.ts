@@ -1,6 +1,7 @@
 // The framings of event streams: they split a provider's events, and write a client's. Each framing is an entry of the
 // table; nothing else knows one by name.
 
+import { Gathered } from '../core/gathered.js'
 import type { FramingName } from '../plan.js'
 import { type Blocks, createBlocks } from './sse.js'
 
@@ -107,27 +108,20 @@ const LF = 0x0a
 
 /** Lines in, server-sent events out. */
 function eventsOfLines(limit: number): Blocks {
-  let pending: Buffer[] = []
-  let length = 0
-  const take = (last: Buffer): Buffer => {
-    const bytes = length > 0 ? Buffer.concat([...pending, last]) : last
-    pending = []
-    length = 0
-    return bytes
-  }
+  const pending = new Gathered()
+  const take = (last: Buffer): Buffer => (pending.length > 0 ? Buffer.concat([pending.take(), last]) : last)
   return {
     push(chunk) {
       const end = chunk.lastIndexOf(LF) + 1
       const rest = chunk.subarray(end)
       const lines = end > 0 ? take(chunk.subarray(0, end)) : undefined
       if (rest.length > 0) {
-        length += rest.length
-        if (length > limit) throw new RangeError('an event is longer than the limit')
+        if (pending.length + rest.length > limit) throw new RangeError('an event is longer than the limit')
         pending.push(Buffer.from(rest))
       }
       return lines && asEvents(lines)
     },
-    rest: () => (length === 0 ? undefined : asEvents(take(Buffer.alloc(0)))?.subarray(0, -2)),
+    rest: () => (pending.length === 0 ? undefined : asEvents(pending.take())?.subarray(0, -2)),
   }
 }
 

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Gathered } from '../core/gathered.js'
 
 /** What is held in memory: bytes. */
 export const HELD = 1024 * 1024
@@ -12,7 +13,7 @@ const BLOCK = 64 * 1024
 
 /** Stores bytes, in a file beyond `HELD`, and can be read repeatedly after it has ended. */
 export class Store {
-  private chunks: Buffer[] = []
+  private readonly held = new Gathered()
   private file: FileHandle | undefined
   private isClosed = false
   length = 0
@@ -22,7 +23,7 @@ export class Store {
     if (this.isClosed) return
     this.length += chunk.length
     if (this.file === undefined && this.length <= HELD) {
-      this.chunks.push(chunk)
+      this.held.push(chunk)
       return
     }
     const file = this.file ?? (await this.moved())
@@ -37,15 +38,13 @@ export class Store {
       return undefined
     }
     this.file = file
-    const held = Buffer.concat(this.chunks)
-    this.chunks = []
-    await file.write(held)
+    await file.write(this.held.take())
     return file
   }
 
   async *read(): AsyncGenerator<Buffer> {
     if (this.file === undefined) {
-      yield* this.chunks
+      yield* this.held.pieces
       return
     }
     for (let at = 0; at < this.length; ) {
@@ -58,7 +57,7 @@ export class Store {
 
   async close(): Promise<void> {
     this.isClosed = true
-    this.chunks = []
+    this.held.take()
     const { file } = this
     this.file = undefined
     await file?.close()
@@ -75,20 +74,18 @@ async function openTemporary(): Promise<FileHandle> {
 
 /** Passes bytes on; the writer waits while `HELD` bytes are unread. It can be read again as long as nothing was dropped. */
 export class Passage {
-  private chunks: Buffer[] = []
-  /** Dropped chunks, and the bytes of the chunks that remain. */
+  private readonly held = new Gathered()
+  /** How many pieces were dropped. */
   private gone = 0
-  private held = 0
   private isEnded = false
   private failure: unknown
   private wakeReader: (() => void) | undefined
   private wakeWriter: (() => void) | undefined
 
   async push(chunk: Buffer): Promise<void> {
-    this.chunks.push(chunk)
-    this.held += chunk.length
+    this.held.push(chunk)
     this.wakeReader?.()
-    while (this.held > HELD && this.failure === undefined) {
+    while (this.held.length > HELD && this.failure === undefined) {
       await new Promise<void>(resolve => {
         this.wakeWriter = resolve
       })
@@ -113,22 +110,33 @@ export class Passage {
 
   async *read(): AsyncGenerator<Buffer> {
     if (!this.isWhole) throw new Error('the beginning of this upload is gone')
-    for (let index = 0; ; index++) {
-      while (index - this.gone >= this.chunks.length && !this.isEnded && this.failure === undefined) {
+    // The last piece grows, so a part of it may have been read.
+    for (let index = 0, from = 0; ; ) {
+      const piece = this.held.pieces[index - this.gone]
+      const isLast = index - this.gone >= this.held.pieces.length - 1
+      if (this.failure !== undefined) throw this.failure
+      if (piece !== undefined && from < piece.length) {
+        yield piece.subarray(from)
+        from = piece.length
+        this.drop(index, from)
+      } else if (!isLast) {
+        index++
+        from = 0
+      } else if (this.isEnded) return
+      else
         await new Promise<void>(resolve => {
           this.wakeReader = resolve
         })
-      }
-      if (this.failure !== undefined) throw this.failure
-      const chunk = this.chunks[index - this.gone]
-      if (chunk === undefined) return
-      yield chunk
-      // Over the limit, chunks that were read are dropped.
-      while (this.held > HELD && this.gone <= index) {
-        this.held -= (this.chunks.shift() as Buffer).length
-        this.gone++
-      }
-      this.wakeWriter?.()
     }
+  }
+
+  /** Over the limit, drops the pieces before `index`, and that one, too, if all of it was read. */
+  private drop(index: number, read: number): void {
+    const { held } = this
+    while (held.length > HELD && (this.gone < index || (this.gone === index && held.pieces[0]?.length === read))) {
+      held.shift()
+      this.gone++
+    }
+    this.wakeWriter?.()
   }
 }

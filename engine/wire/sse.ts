@@ -1,6 +1,8 @@
 // Server-sent events: splits them, however the network cut them, and writes them. Parsing works on bytes until events are
 // complete; only whole events become text, so that no character is ever cut.
 
+import { Gathered } from '../core/gathered.js'
+
 const LF = 0x0a
 const CR = 0x0d
 
@@ -13,37 +15,26 @@ export interface Blocks {
 }
 
 export function createBlocks(limit: number): Blocks {
-  let pending: Buffer[] = []
-  let length = 0
+  const pending = new Gathered()
   return {
     push(chunk) {
       // The blank line that ends an event may lie across two chunks, so the seam is searched, too.
-      const before = length > 0 ? lastBytes(pending) : undefined
+      const before = pending.length > 0 ? lastBytes(pending.pieces) : undefined
       let end = lastBlankLine(chunk, before)
       // The LF after a last CR may still follow; the next block must not begin with it.
       if (end === chunk.length && isHalfOfLineEnd(chunk, before)) end = lastBlankLine(chunk.subarray(0, -1), before)
       if (end < 0) {
-        length += chunk.length
-        if (length > limit) throw new RangeError('an event is longer than the limit')
+        if (pending.length + chunk.length > limit) throw new RangeError('an event is longer than the limit')
         pending.push(Buffer.from(chunk))
         return undefined
       }
       const whole = end === chunk.length ? chunk : chunk.subarray(0, end)
-      const block = length > 0 ? Buffer.concat([...pending, whole]) : whole
-      pending = []
-      length = 0
-      if (end < chunk.length) {
-        pending.push(Buffer.from(chunk.subarray(end)))
-        length = chunk.length - end
-      }
+      const block = pending.length > 0 ? Buffer.concat([pending.take(), whole]) : whole
+      if (end < chunk.length) pending.push(Buffer.from(chunk.subarray(end)))
       return block
     },
     rest() {
-      if (length === 0) return undefined
-      const block = Buffer.concat(pending)
-      pending = []
-      length = 0
-      return block
+      return pending.length === 0 ? undefined : pending.take()
     },
   }
 }

@@ -2,6 +2,7 @@
 
 import { type Deadline, now, unwatch, watch } from '../../core/deadlines.js'
 import { GatewayError } from '../../core/errors.js'
+import { Gathered } from '../../core/gathered.js'
 import { textOf } from '../../core/text.js'
 import type { Json, StreamFormat } from '../../plan.js'
 import type { Binding } from '../../snapshot/model.js'
@@ -32,7 +33,7 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
     const { binding } = awaited.attempt
     const format = binding.to.stream as StreamFormat
     const blocks = framings[format.framing].blocks(EVENT_LIMIT)
-    const got: Buffer[] = []
+    const got = new Gathered()
     /** The blocks of whole events in it. */
     const judged: Buffer[] = []
     let length = 0
@@ -50,7 +51,7 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
       upstream.detach()
       upstream.pause()
       upstream.startIdle()
-      resolve(joined(got))
+      resolve(joined(got.pieces))
     }
     const refuse = (error: unknown): void => {
       unwatch(patience)
@@ -106,7 +107,7 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
           settle()
           return
         }
-        const told = isEvent ? undefined : failureInBody(Buffer.concat(got), binding)
+        const told = isEvent ? undefined : failureInBody(got.take(), binding)
         refuse(told ?? new GatewayError('upstream', 'The upstream ended its answer before it began.'))
       },
       fail: refuse,
