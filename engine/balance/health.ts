@@ -21,6 +21,9 @@ export interface HealthConfig {
 /** The failures that count against the target; others are the request's own fault. */
 const COUNTED: ReadonlySet<Kind> = new Set(['upstream', 'timeout', 'unavailable', 'overloaded', 'rate_limit', 'billing', 'not_found'])
 
+/** What a target was when a request for it began: healthy, ejected, or on trial, with that request. */
+export type Standing = 'healthy' | 'ejected' | 'trial'
+
 /** The share of its weight that a returning target begins with. */
 const LEAST_WEIGHT = 0.1
 
@@ -57,22 +60,26 @@ export class Health {
     return Math.min(1, Math.max(LEAST_WEIGHT, (time - this.returnedAt) / config.slowStart))
   }
 
-  /** A request begins. Returns whether it is a trial; the caller passes that on when the request ends. */
-  begin(): boolean {
-    if (this.ejectedUntil === 0 || this.ejectedUntil > now()) return false
+  /** A request begins. The caller passes the standing on when the request ends. */
+  begin(): Standing {
+    if (this.ejectedUntil === 0) return 'healthy'
+    if (this.ejectedUntil > now()) return 'ejected'
     this.trials++
-    return true
+    return 'trial'
   }
 
   /** The request neither failed nor succeeded: the client went away, or the request itself was wrong. */
-  leave(isTrial: boolean): void {
-    if (isTrial) this.trials--
+  leave(standing: Standing): void {
+    if (standing === 'trial') this.trials--
   }
 
-  /** An answer has begun well: a trial is over, and the target returns. Whether it ends well is told later, outside of the trial. */
-  answer(isTrial: boolean): void {
-    if (isTrial) this.trials--
-    if (this.ejectedUntil !== 0) {
+  /**
+   * An answer has begun well: a trial is over, and the target returns. A request that was under way before the ejection says
+   * nothing about the time after it. Whether the answer ends well is told later, outside of the trial.
+   */
+  answer(standing: Standing): void {
+    this.leave(standing)
+    if (this.ejectedUntil !== 0 && standing !== 'healthy') {
       this.ejectedUntil = 0
       this.requests = 0
       this.failures = 0
@@ -90,8 +97,8 @@ export class Health {
    * The request failed before its answer began, or the answer broke off.
    * @param retryAfter milliseconds for which the target asked to receive no requests, if it did
    */
-  fail(isTrial: boolean, retryAfter: number | undefined): void {
-    if (isTrial) this.trials--
+  fail(standing: Standing, retryAfter: number | undefined): void {
+    this.leave(standing)
     const { config } = this
     if (config === undefined) return
     const time = now()

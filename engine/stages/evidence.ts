@@ -20,6 +20,6 @@ export function waitOf({ more: { retryAfter } }: GatewayError): number | undefin
 /** The target broke off an answer that had begun well: its session, if it has one, looks for another target. */
 export function hasBrokenOff({ binding: { target }, choice }: Attempt, failure: GatewayError): void {
   if (!countsAgainst(target, failure)) return
-  target.health.fail(false, waitOf(failure))
+  target.health.fail('healthy', waitOf(failure))
   choice.stick?.(undefined)
 }

@@ -2,6 +2,7 @@
 // failure the next target can answer. At each target a request takes a slot and some of the target's limits and budgets, is
 // sent, and gives back what it took.
 
+import type { Standing } from '../balance/health.js'
 import type { Latency } from '../balance/latency.js'
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError, nobodyWaits, unsupportedModel } from '../core/errors.js'
@@ -77,15 +78,15 @@ export async function failover<Result>(
         continue
       }
       tries++
-      const isTrial = target.health.begin()
+      const standing = target.health.begin()
       const began = target.latency === undefined ? 0 : now()
       const call = attemptOf(binding, entry, request)
       try {
         const result = await attempt(call)
-        succeeded(call, isTrial, began)
+        succeeded(call, standing, began)
         return result
       } catch (thrown) {
-        failure = failedWith(thrown, call, isTrial)
+        failure = failedWith(thrown, call, standing)
         failed = target
         const { context = 0 } = target
         const isTooLong = failure.more.isTooLong === true && context > 0 && bindings.some(other => isLarger(other, context))
@@ -123,9 +124,9 @@ function attemptOf(binding: Binding, targetLease: Entry, request: ClientRequest)
   return { route, input, choice, exchange, snapshot, lease, hold, binding, limits, targetLease }
 }
 
-function succeeded({ binding: { target }, choice, exchange, input, targetLease }: Attempt, isTrial: boolean, began: number): void {
+function succeeded({ binding: { target }, choice, exchange, input, targetLease }: Attempt, standing: Standing, began: number): void {
   const { concurrency, health, latency } = target
-  health.answer(isTrial)
+  health.answer(standing)
   if (latency !== undefined) observe(latency, input.stream, began)
   choice.stick?.(target)
   if (targetLease) settleWhenOver(targetLease, exchange)
@@ -134,7 +135,7 @@ function succeeded({ binding: { target }, choice, exchange, input, targetLease }
 }
 
 /** Gives back what the attempt took; returns its failure. */
-function failedWith(thrown: unknown, { binding: { target }, exchange, hold, targetLease }: Attempt, isTrial: boolean): GatewayError {
+function failedWith(thrown: unknown, { binding: { target }, exchange, hold, targetLease }: Attempt, standing: Standing): GatewayError {
   const { concurrency, health } = target
   giveBack(targetLease, exchange)
   concurrency?.leave()
@@ -146,8 +147,8 @@ function failedWith(thrown: unknown, { binding: { target }, exchange, hold, targ
     hold?.leave(target.budgets)
   }
   const failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
-  if (exchange.isEnded || !countsAgainst(target, failure)) health.leave(isTrial)
-  else health.fail(isTrial, waitOf(failure))
+  if (exchange.isEnded || !countsAgainst(target, failure)) health.leave(standing)
+  else health.fail(standing, waitOf(failure))
   return failure
 }
 

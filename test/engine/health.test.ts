@@ -119,6 +119,25 @@ describe.concurrent('a target is ejected', () => {
     expect(counts()).toEqual({ a: 1, b: 4 })
   })
 
+  test('also if a request that was under way before is answered', async () => {
+    let release: (() => void) | undefined
+    const waiting: Script = socket => {
+      release = () => json(socket, 200, chat.answer)
+    }
+    const limited: Script = socket => json(socket, 429, chat.error, 'retry-after: 60\r\n')
+    const { gateway, counts } = await routed({
+      a: { script: inTurn(waiting, limited, good) },
+      b: { script: good, target: { priority: 2 } },
+    })
+    const early = ask(gateway)
+    await settle(() => counts().a, 1)
+    await statuses(gateway, 1)
+    release?.()
+    expect((await early).status).toBe(200)
+    await statuses(gateway, 2)
+    expect(counts()).toEqual({ a: 2, b: 3 })
+  })
+
   test('for no faulty request', async () => {
     const script: Script = socket => json(socket, 400, chat.error)
     const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } })
@@ -195,7 +214,7 @@ describe('the state of a target', () => {
   test('doubles its ejection time each time, up to the longest', () => {
     const health = new Health(config)
     const times = Array.from({ length: 8 }, () => {
-      health.fail(false, undefined)
+      health.fail('healthy', undefined)
       const time = left(health)
       health.ejectedUntil = 1
       return Math.round(time / 1_000)
@@ -205,16 +224,16 @@ describe('the state of a target', () => {
 
   test('does not extend its ejection for requests that were running', () => {
     const health = new Health(config)
-    for (let count = 0; count < 50; count++) health.fail(false, undefined)
+    for (let count = 0; count < 50; count++) health.fail('healthy', undefined)
     expect(left(health)).toBeLessThanOrEqual(1_000)
   })
 
   test('leaves the trial to another request after a result that is neither failure nor success', () => {
     const health = new Health(config)
     health.ejectedUntil = 1
-    expect(health.begin()).toBe(true)
+    expect(health.begin()).toBe('trial')
     expect(health.isAside(performance.now())).toBe(true)
-    health.leave(true)
+    health.leave('trial')
     expect(health.isAside(performance.now())).toBe(false)
     expect(health.ejectedUntil).toBe(1)
   })
