@@ -21,6 +21,9 @@ const LONG_REST = 1024 * 1024
 /** More than uWebSockets.js gathers before it writes: bytes. */
 const LIBRARY_BUFFER = 17 * 1024
 
+/** More than a connection is sure to take at once: bytes. */
+const LONG_ANSWER = 64 * 1024
+
 /** Not Modified: a status whose answer has neither a body nor a length. */
 const UNCHANGED = 304
 
@@ -376,6 +379,8 @@ export class HttpExchange implements Exchange, Indexed {
     this.resumeBody()
     if (this.mustLinger()) {
       this.sendAndLinger(headers, bytes)
+    } else if (bytes.length > LONG_ANSWER && !this.mustClose && this.method !== 'HEAD' && status !== UNCHANGED) {
+      this.sendLong(headers, bytes)
     } else {
       res.cork(() => {
         this.writeHead(headers)
@@ -391,6 +396,13 @@ export class HttpExchange implements Exchange, Indexed {
       })
     }
     this.over()
+  }
+
+  /** Sends an answer that waits for a slow client, without holding the exchange up: uWebSockets.js would cut it off. */
+  private sendLong(headers: Readonly<Record<string, string>>, bytes: Bytes): void {
+    // The sink counts them.
+    this.log.bytesOut = 0
+    new MeasuredSink(this.res, this, headers, bytes.length).write(bytes)
   }
 
   /** Writes the status and the headers of the answer: its own, and those of every answer. */

@@ -9,6 +9,8 @@ import { type Answering, type Bytes, utf8 } from './bytes.js'
  * before.
  */
 export const KEEP_CONNECTION_AFTER = 2_000
+/** For how long a client may take nothing, when all of its answer is there: milliseconds. Then the library's time counts again. */
+const LONGEST_REST = 120_000
 
 /** What a sink uses of its exchange. */
 interface Answer {
@@ -27,6 +29,10 @@ export class ChunkedSink implements Sink, Deadline {
   slot = -1
   protected isDone = false
   protected isHeadWritten = false
+  /** All of the answer is there. */
+  protected isWhole = false
+  private isHeld = false
+  private heldUntil = Number.POSITIVE_INFINITY
   protected drain: (() => void) | undefined
 
   constructor(
@@ -37,9 +43,9 @@ export class ChunkedSink implements Sink, Deadline {
     res.onWritable(offset => this.writable(offset))
   }
 
-  /** A slow reader has not gone away. The time limit of the whole answer bounds how long it may take. */
+  /** A slow reader has not gone away. */
   fire(): void {
-    if (this.exchange.isAborted || this.isDone) {
+    if (this.exchange.isAborted || now() > this.heldUntil) {
       unwatch(this)
       return
     }
@@ -49,6 +55,7 @@ export class ChunkedSink implements Sink, Deadline {
 
   protected writable(_offset: number): boolean {
     unwatch(this)
+    this.isHeld = false
     this.drain?.()
     return true
   }
@@ -68,7 +75,11 @@ export class ChunkedSink implements Sink, Deadline {
   }
 
   protected held(): void {
-    this.due = now() + KEEP_CONNECTION_AFTER
+    const time = now()
+    this.isHeld = true
+    this.due = time + KEEP_CONNECTION_AFTER
+    // Until then the time limit of the whole answer bounds how long the client may take.
+    if (this.isWhole) this.heldUntil = time + LONGEST_REST
     watch(this)
   }
 
@@ -87,15 +98,22 @@ export class ChunkedSink implements Sink, Deadline {
   end(chunk?: Buffer | string): void {
     if (this.exchange.isAborted || this.isDone) return
     this.isDone = true
+    this.isWhole = true
     this.exchange.resumeBody()
     const bytes = chunk === undefined ? undefined : this.counted(chunk)
+    let isTaken = !this.isHeld
     this.res.cork(() => {
       this.head()
       // `end` with a body would add a Content-Length, as for a whole answer; a stream has none.
-      if (bytes !== undefined && bytes.length > 0) this.res.write(bytes)
-      this.res.end()
+      if (bytes !== undefined && bytes.length > 0) isTaken = this.res.write(bytes)
+      if (isTaken) this.res.end()
     })
-    unwatch(this)
+    if (isTaken) unwatch(this)
+    else {
+      // After its end nothing could keep the connection.
+      this.drain = () => this.res.cork(() => this.res.end())
+      this.held()
+    }
     this.exchange.over()
   }
 
@@ -133,10 +151,17 @@ export class MeasuredSink extends ChunkedSink {
     this.counted(bytes)
     // The writer may deliver one more piece before it pauses.
     if (this.rest !== undefined) {
-      this.rest = Buffer.concat([this.rest, bytes])
+      this.keep(Buffer.concat([this.rest, bytes]), this.restFrom)
       return false
     }
     return this.offer(bytes)
+  }
+
+  private keep(rest: Buffer, from: number): void {
+    this.rest = rest
+    this.restFrom = from
+    this.isWhole = from + rest.length >= this.length
+    this.held()
   }
 
   private offer(bytes: Buffer): boolean {
@@ -148,12 +173,8 @@ export class MeasuredSink extends ChunkedSink {
       const [isAll, isDone] = this.res.tryEnd(bytes, this.length)
       isTaken = isAll
       if (isDone) this.done()
-      else if (!isAll) {
-        this.rest = bytes
-        this.restFrom = from
-      }
+      else if (!isAll) this.keep(bytes, from)
     })
-    if (!isTaken && !this.isDone) this.held()
     return isTaken
   }
 
