@@ -124,11 +124,13 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     this.idHeader = request.idHeader ?? 'x-request-id'
     this.mayCross = isAtHand(request.body)
     exchange.log.call = this
-    exchange.onAbort(this.giveUp)
     watch(this)
+    // Last: of an exchange that has ended it gives the call up at once.
+    exchange.onAbort(this.giveUp)
   }
 
   send(): void {
+    if (this.isOver) return
     const { dispatcher, origin, method, path, headers, body } = this.request
     dispatcher.dispatch(
       {

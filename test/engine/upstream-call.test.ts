@@ -3,10 +3,15 @@
 
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Pool } from 'undici'
 import { afterEach, expect, test } from 'vitest'
 import type { Exchange } from '../../engine/core/exchange.js'
 import { call, collect, type UpstreamRequest, type UpstreamResponse } from '../../engine/upstream/call.js'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -91,4 +96,22 @@ test('an exchange keeps nothing of the calls that are over', async () => {
   expect(waiting.size).toBeLessThanOrEqual(1)
   released.release()
   await expect.poll(() => waiting.size).toBe(0)
+})
+
+test('a call of an exchange that has ended leaves nothing behind', async () => {
+  const upstream = await upstreamOf((_asked, response) => response.end('{}'))
+  // What expects a rejection would keep it, too.
+  const ask = async (): Promise<{ said: unknown; left: WeakRef<object> }> => {
+    const ended = { ...exchange().exchange, onAbort: (run: () => void) => run() }
+    const answer = call({ ...upstream, ...post, body: 'a long body' }, limits, ended)
+    const said = await answer.catch((error: Error) => error.message)
+    return { said, left: new WeakRef(ended) }
+  }
+  const { said, left } = await ask()
+  expect(said).toBe('The request was ended before it was answered.')
+  const isLeft = (): boolean => {
+    collectGarbage()
+    return left.deref() !== undefined
+  }
+  await expect.poll(isLeft).toBe(false)
 })
