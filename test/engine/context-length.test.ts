@@ -15,6 +15,7 @@ const refusals: Record<string, (words: Record<string, unknown>) => unknown> = {
   responses: words => ({ error: { code: null, param: null, ...words } }),
   messages: ({ type, message }) => ({ type: 'error', error: { type, message } }),
   generate: ({ type, message }) => ({ error: { code: 400, message, status: type } }),
+  cohere_chat: ({ message }) => ({ id: 'e-1', message }),
 }
 const tooLong = (name: string): unknown => {
   const file = load(readFileSync(join(import.meta.dirname, `../../simulator/${name}.yaml`), 'utf8')) as {
@@ -131,14 +132,17 @@ const SIGNS: Readonly<Record<string, object>> = {
   chat: { error: { code: 'context_length_exceeded' } },
   responses: { error: { code: 'context_length_exceeded' } },
   messages: { error: { message: expect.stringContaining('prompt is too long') } },
+  generate: { error: { message: expect.stringContaining('exceeds the maximum number of tokens allowed') } },
 }
+/** A provider of a dialect. */
+const providerOf = (name: string): string => (name === 'cohere_chat' ? 'cohere' : dialects[name as keyof typeof dialects].provider)
 
 describe.each(Object.keys(SIGNS) as (keyof typeof dialects)[])('a client of %s', client => {
-  test.each(Object.keys(refusals) as (keyof typeof dialects)[])('knows what is too long for a provider of %s', async provider => {
+  test.each(Object.keys(refusals))('knows what is too long for a provider of %s', async provider => {
     const { url } = closing(await startUpstream(socket => json(socket, 400, tooLong(provider))))
     const gateway = closing(
       await startGateway({
-        upstreams: { up: { provider: dialects[provider].provider, base: url, secret: 'none' } },
+        upstreams: { up: { provider: providerOf(provider), base: url, secret: 'none' } },
         models: { m: { targets: [{ upstream: 'up' }] } },
       }),
     )
