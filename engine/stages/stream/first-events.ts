@@ -133,10 +133,15 @@ function failureOfEmpty(blocks: readonly Buffer[], { attempt, rendered }: Awaite
   const nowhere = { events: () => '', fail: () => undefined, end: () => undefined }
   // The next target's usage must not be mixed with that of this answer.
   const log = { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 }
-  const handler = translating({ attempt, rendered }, nowhere, { write: () => undefined, end: over, fail: over }, log)
-  for (const block of blocks) if (!isOver) handler.block(block)
-  if (!isOver) handler.bodyEnd()
-  return failure
+  try {
+    const handler = translating({ attempt, rendered }, nowhere, { write: () => undefined, end: over, fail: over }, log)
+    for (const block of blocks) if (!isOver) handler.block(block)
+    if (!isOver) handler.bodyEnd()
+    return failure
+  } catch (error) {
+    // Nobody above a deadline, or above the end of a body, takes what is thrown.
+    return asStreamError(error)
+  }
 }
 
 /** The failure in a body that is not a stream, but an error as JSON. */
