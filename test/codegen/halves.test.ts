@@ -278,7 +278,7 @@ describe('a half that is wrong', () => {
     const mapping = 'mappings/chat-to-talk/mapping.yaml'
     const found = findings({
       'schemas/talk/provider/answer.yaml': answer.replace('functions:', 'colour: red\nfunctions:').replace('"parts":', '"partz":'),
-      'schemas/talk/provider/request.yaml': request.replace('seed:', 'sead:').replace('write_ask: |', 'write_ask: 5\n  unused: |'),
+      'schemas/talk/provider/request.yaml': request.replace('seed:', 'sead:').replace('write_ask(', 'write_ask: 5\n  unused('),
       [mapping]: 'title: Chat on Talk\n',
     })
     const line = request.split('\n').findIndex(text => text.includes('seed:')) + 1
