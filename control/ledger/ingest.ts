@@ -295,11 +295,13 @@ export class Ingest {
           return { row: { ...UNKNOWN, ...row, ended: LOST, status: row.status || 500 }, detail: undefined, spending }
         })
         const ids = rows.map(row => row.id)
-        await writeEntries(store, entries, this.options.instance() % PARTS, [
+        const written = await writeEntries(store, entries, this.options.instance() % PARTS, [
           this.bookMoney,
           async trx => void (await trx.deleteFrom('open').where('id', 'in', ids).execute()),
         ])
-        log.warn({ [column]: value, exchanges: ids.length }, 'exchanges were lost with the process that served them')
+        // Those that have a row ended while no control process knew that they were under way.
+        if (written.length > 0)
+          log.warn({ [column]: value, exchanges: written.length }, 'exchanges were lost with the process that served them')
       }
     } catch (error) {
       keeper.failed(error)

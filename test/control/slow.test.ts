@@ -112,6 +112,26 @@ test('running exchanges that are reported before the store is open are recorded 
   rmSync(folder, { recursive: true, force: true })
 })
 
+test('an exchange that ended while a control process was replaced is not called lost', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
+  const spool = openSpool(join(folder, 'spool.sqlite'))
+  const lines: { msg: string; exchanges?: number }[] = []
+  const own = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
+  const keeper = new Keeper({ at: join(folder, 'store.sqlite'), mayMigrate: true }, own, async () => undefined)
+  await keeper.open()
+  const [ended, lost] = recordsFrom(Date.now(), 2) as [ExchangeRecord, ExchangeRecord]
+  await new Ingest({ keeper, spool, log: own, instance: () => 1 }).open('w1', [ended, lost])
+  const next = new Ingest({ keeper, spool, log: own, instance: () => 1 })
+  await next.add([ended])
+  await next.writeOldLost(new Set())
+  expect(lines).toMatchObject([{ msg: 'exchanges were lost with the process that served them', exchanges: 1 }])
+  expect(await verifyLedger(keeper.get())).toEqual({ rows: 2, differences: {} })
+  await next.close()
+  await keeper.close()
+  spool.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
 test('keys and money that are asked for before the store is open are given when it opens', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
   const spool = openSpool(join(folder, 'spool.sqlite'))
