@@ -52,6 +52,8 @@ export class Account {
   settled = 0
   /** The ungranted part of the budget, as last reported. */
   left: number
+  /** What other processes were granted and have not spent, as last reported. */
+  held = 0
   denial: Denial | undefined
   /** Whether the treasury knows what this process holds. */
   isTold = true
@@ -154,6 +156,7 @@ export class Account {
       this.granted = granted
       this.settled += before
       this.left = Math.max(0, left)
+      this.held = held
       // Others may have taken what was free before: who is short by that asks again, and finds what is left.
       if (granted >= least + before) this.denial = undefined
       // An answer about a limit that has changed meanwhile denies nothing: who is short asks again.

@@ -152,7 +152,8 @@ export class Hold implements Held {
       if (isForced || account.free >= more) continue
       const denial = account.denied()
       if (denial !== undefined) {
-        const left = Math.max(0, account.free) + account.left
+        // Another process may have been granted what is left, without a use for it.
+        const left = Math.max(0, account.free) + account.left + Math.max(0, account.held)
         return { budget, denial, ...(left > 0 && { missing: { needed: more, left } }) }
       }
       isAsking = true

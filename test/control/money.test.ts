@@ -424,6 +424,28 @@ onEachEngine((make, kind) => {
     )
   })
 
+  test('what a refusal says is left does not depend on the process that was granted it', async () => {
+    const keeper = { get: () => store, succeeded: () => undefined, failed: () => undefined } as unknown as Keeper
+    const treasury = new Treasury({ keeper, instance: () => INSTANCE, recall: () => undefined })
+    let n = 0
+    const owner = { scope: 'team:small', words: 'the team', isTold: true }
+    const terms = {
+      input: 0,
+      most: 20,
+      first: 20,
+      isText: true,
+      partial: 'seen',
+      price: (_input: number, output: number) => output,
+    } as const
+    for (const holder of ['first', 'second']) {
+      const budgets = new Budgets(Date.now)
+      budgets.treasury = { grant: money => treasury.grant({ holder, n: ++n, money }) }
+      const own = budgets.of(owner, [{ limit: 10, every: 'ever', zone: 'UTC', whenSpent: 'refuse' }], 'USD')
+      const shortage = await new Hold(own, terms, Date.now(), () => undefined).begin()
+      expect([holder, shortage?.denial, shortage?.missing]).toEqual([holder, 'spent', { needed: 20, left: 10 }])
+    }
+  })
+
   test('a grant is the needed amount and a part of the rest', () => {
     fc.assert(
       fc.property(
