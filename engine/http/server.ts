@@ -92,6 +92,7 @@ export function serve(options: ServerOptions): Promise<Server> {
       ws.getUserData().relay.begin(clientSocket(ws))
     },
     message: (ws, message, isBinary) => ws.getUserData().relay.fromClient(Buffer.from(new Uint8Array(message)), isBinary),
+    ping: ws => ws.getUserData().relay.clientPinged(),
     drain: ws => ws.getUserData().relay.clientDrained(),
     close: (ws, code, message) => {
       // The filter does not report the close of a connection that became a socket.

@@ -14,6 +14,8 @@ export interface SocketRelay {
   /** The handshake is complete: frames may pass. */
   begin(client: ClientSocket): void
   fromClient(data: Buffer, isBinary: boolean): void
+  /** The client got the pong that it asked for, or will. */
+  clientPinged(): void
   /** The buffer towards the client is empty. */
   clientDrained(): void
   clientClosed(code: number, reason: string): void

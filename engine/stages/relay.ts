@@ -266,6 +266,13 @@ export class Relay implements SocketRelay, Deadline {
     hold?.used(exchange.log.usage)
   }
 
+  /** The server puts pongs behind the frames that wait, also for a client that only pings and never reads. */
+  clientPinged(): void {
+    const { client, plan } = this
+    if (client !== undefined && client.buffered() > plan.highWater * 2 + plan.frame)
+      this.fail(new GatewayError('unavailable', 'The client does not read the pongs that it asks for.'), TRY_LATER)
+  }
+
   clientDrained(): void {
     if (!this.isHeld || (this.client as ClientSocket).buffered() > this.plan.highWater / 2) return
     this.isHeld = false

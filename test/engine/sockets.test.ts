@@ -7,7 +7,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import type { Attempt } from '../../engine/stages/attempt.js'
 import { Relay } from '../../engine/stages/relay.js'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
-import { sleep, still, until } from '../polling.js'
+import { settle, sleep, still, until } from '../polling.js'
 import { files, pattern, startMaker } from './abilities.js'
 import { plan } from './plan.js'
 import { startUpstream, type Upstream } from './upstream.js'
@@ -334,6 +334,25 @@ describe('a socket', () => {
     const frames = await client.next(count)
     expect(frames.map(text => String(text).split(' ')[0])).toEqual(Array.from({ length: count }, (_, index) => String(index)))
     client.socket.close()
+  })
+
+  test('ends when a client only pings, and never reads the pongs', async () => {
+    const side = upstreamSide()
+    const client = await connect()
+    const upstream = await side
+    const ended = new Promise<boolean>(done => upstream.once('close', () => done(true)))
+    client.socket.pause()
+    let isOver = false
+    void ended.then(() => {
+      isOver = true
+    })
+    const payload = Buffer.alloc(125)
+    for (let count = 0; count < 500_000 && !isOver && client.socket.readyState === WebSocket.OPEN; count++) {
+      client.socket.ping(payload)
+      if (count % 1000 === 0) await settle(() => isOver || client.socket.bufferedAmount < 100_000, true)
+    }
+    expect(isOver).toBe(true)
+    client.socket.terminate()
   })
 
   test('has the usage of all answers in the log, with the bytes of both directions', async () => {
