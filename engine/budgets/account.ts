@@ -127,6 +127,7 @@ export class Account {
     const { free } = this
     if (free <= 0) return
     this.granted -= free
+    this.left += free
     void this.tell()
   }
 

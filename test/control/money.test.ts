@@ -441,8 +441,12 @@ onEachEngine((make, kind) => {
       const budgets = new Budgets(Date.now)
       budgets.treasury = { grant: money => treasury.grant({ holder, n: ++n, money }) }
       const own = budgets.of(owner, [{ limit: 10, every: 'ever', zone: 'UTC', whenSpent: 'refuse' }], 'USD')
-      const shortage = await new Hold(own, terms, Date.now(), () => undefined).begin()
-      expect([holder, shortage?.denial, shortage?.missing]).toEqual([holder, 'spent', { needed: 20, left: 10 }])
+      const refused = [await new Hold(own, terms, Date.now(), () => undefined).begin()]
+      budgets.recall('team:small/ever@ever')
+      refused.push(await new Hold(own, terms, Date.now(), () => undefined).begin())
+      for (const shortage of refused)
+        expect([holder, shortage?.denial, shortage?.missing]).toEqual([holder, 'spent', { needed: 20, left: 10 }])
+      await own[0]?.at(Date.now()).tell()
     }
   })
 
