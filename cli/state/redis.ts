@@ -15,6 +15,7 @@ const SILENCE = 3_000
 /** Milliseconds between signs of life of a process, and after which a silent one is gone. */
 const HEARTBEAT = 2_000
 const GONE = 10_000
+const PROCESSES = 'sluice:processes'
 /** Milliseconds that slots are held without being renewed. */
 const LAPSE = 15_000
 /** Milliseconds of the window that a probe counts in. */
@@ -52,7 +53,20 @@ end
 return { held, math.max(0, ARGV[3] - others - held) }
 `
 
+/**
+ * Counts the processes: KEYS is a sorted set of them by their last sign of life; ARGV the process that gives one, and the
+ * milliseconds after which a silent one is gone. By the server's clock, since those of processes may differ by more than that.
+ */
+const BEAT = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+return redis.call('ZCARD', KEYS[1])
+`
+
 interface Commands {
+  sluiceBeat(processes: string, name: string, gone: number): Promise<number>
   sluiceHold(hash: string, lapses: string, holder: string, wanted: number, limit: number, lapse: number): Promise<[number, number]>
 }
 
@@ -87,6 +101,7 @@ export class RedisCounter implements Counter {
       this.fault = undefined
     })
     this.client.on('ready', () => this.heartbeat())
+    this.client.defineCommand('sluiceBeat', { numberOfKeys: 1, lua: BEAT })
     this.client.defineCommand('sluiceHold', { numberOfKeys: 2, lua: HOLD })
     this.timer = setInterval(() => this.heartbeat(), HEARTBEAT)
     this.timer.unref()
@@ -145,7 +160,7 @@ export class RedisCounter implements Counter {
   async close(): Promise<void> {
     clearInterval(this.timer)
     try {
-      await this.client.zrem('sluice:processes', this.name)
+      await this.client.zrem(PROCESSES, this.name)
       await this.client.quit()
     } catch {
       this.client.disconnect()
@@ -176,16 +191,10 @@ export class RedisCounter implements Counter {
 
   private heartbeat(): void {
     if (this.client.status !== 'ready') return
-    const time = Date.now()
     this.client
-      .pipeline()
-      .zadd('sluice:processes', time, this.name)
-      .zremrangebyscore('sluice:processes', '-inf', time - GONE)
-      .zcard('sluice:processes')
-      .exec()
-      .then(answers => {
-        const count = Number(answers?.[2]?.[1])
-        if (count >= 1) this.count = count
+      .sluiceBeat(PROCESSES, this.name, GONE)
+      .then(count => {
+        this.count = count
       })
       .catch(() => undefined)
   }

@@ -1,6 +1,7 @@
 // The counter over a real Redis: several of them never grant more than the limit, and each counts locally while Redis is
 // unreachable.
 
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../cli/ports.js'
 import { RedisCounter } from '../../cli/state/redis.js'
@@ -76,6 +77,24 @@ describe.skipIf(REDIS === undefined)('a counter over Redis', () => {
 
   test('knows how many share it', async () => {
     await expect.poll(() => counters.map(counter => counter.processes())).toEqual([3, 3, 3])
+  })
+
+  test('counts processes by the clock of the server: one that is ahead would remove all others', async () => {
+    const now = Date.now
+    const ahead = new RedisCounter(redis.url)
+    const client = new Redis(redis.url)
+    Date.now = () => now() + 60_000
+    try {
+      await ahead.ready(5_000)
+      await expect.poll(() => ahead.processes()).toBe(4)
+      const [seconds] = await client.time()
+      for (const name of await client.zrange('sluice:processes', '0', '-1'))
+        expect(Math.abs(Number(await client.zscore('sluice:processes', name)) / 1000 - Number(seconds))).toBeLessThan(20)
+    } finally {
+      Date.now = now
+      await client.quit()
+      await ahead.close()
+    }
   })
 
   test('a limit that two processes ask about together is never exceeded, in far fewer calls than requests', async () => {
