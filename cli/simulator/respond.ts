@@ -46,7 +46,7 @@ export function responder(
       const script = scenes.find(model, path, asked)
       if (!script)
         return refused(dialect, 404, `The simulator has no model ${model}. Its names begin with sim; other names need a scenario.`)
-      const calls = script.tools ? asked().calls : 0
+      const { calls } = asked()
       if (dialect.task || dialect.answersBytes) {
         const whole = {
           ...completed(script, model, options, calls, head.base),

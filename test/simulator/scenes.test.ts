@@ -169,3 +169,26 @@ error: { body: '{}' }
     await expect(startSimulator({ home: home(file('id', 'like: nobody')) })).rejects.toThrow(/x\.yaml {2}error\.like/)
   })
 })
+
+test('an answer to the results of calls has another id than the answer with the calls, since clients replace what has the same', async () => {
+  const simulator = await startSimulator({})
+  const call = { id: 'call_1', type: 'function', function: { name: 'clock', arguments: '{}' } }
+  const asked = [{ role: 'user', content: 'What time is it?' }]
+  const answered = [
+    ...asked,
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'call_1', content: '9' },
+  ]
+  const idOf = async (messages: object[]): Promise<string> => {
+    const body = JSON.stringify({ model: 'sim', messages })
+    const response = await fetch(`${simulator.url}/v1/chat/completions`, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json' },
+    })
+    return ((await response.json()) as { id: string }).id
+  }
+  expect(await idOf(asked)).toBe(await idOf(asked))
+  expect(await idOf(answered)).not.toBe(await idOf(asked))
+  await simulator.close()
+})
