@@ -2,11 +2,12 @@
 
 import { GatewayError, unsupportedModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import type { CountedView, DayMembers, Json } from '../plan.js'
+import { valueAt } from '../core/members.js'
+import type { CountedView, DayMembers, Dialect, Json } from '../plan.js'
 import type { Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { viewOf } from '../snapshot/view.js'
 import { mayUse } from './choose.js'
-import { type Input, readObject } from './read.js'
+import { type Input, modelName, readObject } from './read.js'
 import { standingView } from './standing.js'
 import { tokensIn } from './token-estimate.js'
 
@@ -56,16 +57,24 @@ function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: n
   return { from: day(members.from) ?? 0, to: (day(members.to) ?? Math.floor(Date.now() / DAY) * DAY) + DAY }
 }
 
-/** The models with names in lists. An alias, or a name that only a pattern serves, is among them if the path has it. */
-function modelsFor({ params }: Exchange, { models, find }: Snapshot): Model[] {
-  const name = params.model
+/** The model that the request names: in its path, or where its dialect has the name. */
+function namedIn(route: Route, body: Json, exchange: Exchange, { plan }: Snapshot): string | undefined {
+  const { model } = plan.dialects[route.dialect] as Dialect
+  const name = exchange.params.model ?? valueAt(model, Object(body), exchange)
+  return typeof name === 'string' && name !== '' ? modelName(route, name) : undefined
+}
+
+/** The models with names in lists. An alias, or a name that only a pattern serves, is among them if the request has it. */
+function modelsFor(name: string | undefined, { models, find }: Snapshot): Model[] {
   const other = name === undefined || models.has(name) ? undefined : find(name)
   return other === undefined || name === undefined ? [...models.values()] : [...models.values(), { ...other, name }]
 }
 
 function tell(route: Route, key: Key | undefined, counted: CountedView, exchange: Exchange, snapshot: Snapshot): void {
   const times = key === undefined ? 1 : snapshot.standingOf(key).times
-  const models = modelsFor(exchange, snapshot).filter(model => !model.isHidden && (key === undefined || mayUse(key, model)))
+  const models = modelsFor(namedIn(route, counted.body, exchange, snapshot), snapshot).filter(
+    model => !model.isHidden && (key === undefined || mayUse(key, model)),
+  )
   const body = route.answer?.({
     models: models.map(model => viewOf(model, times)),
     key: key && shown(key, snapshot),
