@@ -22,8 +22,8 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 180_000, interval: 20 } },
-    // Many files wait for sockets and processes: a third one keeps two cores busy meanwhile.
-    maxWorkers: 3,
+    // Many files wait for sockets and processes: two more keep two cores busy meanwhile.
+    maxWorkers: 4,
     // What takes long does not begin last, when the other workers have nothing left.
     sequence: { sequencer: LongFirst },
     pool: 'forks',

@@ -71,7 +71,7 @@ describe.concurrent('a client that disconnects', () => {
     const { gateway, upstreams } = await setUp([() => undefined, socket => json(socket, 200, chat.answer)])
     const gone = new AbortController()
     const asked = ask(gateway, { signal: gone.signal }).catch(() => undefined)
-    await expect.poll(() => upstreams[0]?.requests.length).toBe(1)
+    await settle(() => upstreams[0]?.requests.length, 1)
     gone.abort()
     await asked
     await requestLines(gateway)
