@@ -7,7 +7,7 @@ import type { CountedView, DayMembers, Dialect, Json } from '../plan.js'
 import type { Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { viewOf } from '../snapshot/view.js'
 import { mayUse } from './choose.js'
-import { type Input, modelName, readObject } from './read.js'
+import { type Input, LONGEST_NAME, readObject } from './read.js'
 import { standingView } from './standing.js'
 import { tokensIn } from './token-estimate.js'
 
@@ -61,7 +61,7 @@ function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: n
 function namedIn(route: Route, body: Json, exchange: Exchange, { plan }: Snapshot): string | undefined {
   const { model } = plan.dialects[route.dialect] as Dialect
   const name = exchange.params.model ?? valueAt(model, Object(body), exchange)
-  return typeof name === 'string' && name !== '' ? modelName(route, name) : undefined
+  return typeof name === 'string' && name !== '' && name.length <= LONGEST_NAME ? name : undefined
 }
 
 /** The models with names in lists. An alias, or a name that only a pattern serves, is among them if the request has it. */

@@ -334,7 +334,7 @@ function modelOf(route: Route, body: Body, exchange: Exchange): string {
 }
 
 /** Characters. No model has a longer name, and the name appears in answers and in the log. */
-const LONGEST_NAME = 512
+export const LONGEST_NAME = 512
 
 export function modelName(route: Route, model: unknown): string {
   if (model === '')
