@@ -2,8 +2,8 @@
 // hundred bytes of memory beside its own: so small pieces share blocks.
 
 const NOTHING = Buffer.alloc(0)
-/** Bytes. A piece of this length stays as it is. */
-const LARGE = 4096
+/** Bytes. A piece of this length stays as it is, and need not wait for others. */
+export const LARGE = 4096
 /** The sizes of blocks, which grow with what waits: bytes. */
 const LEAST_BLOCK = 1024
 const MOST_BLOCK = 64 * 1024

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError, nobodyWaits, renderError } from '../core/errors.js'
 import { type Exchange, GONE, type LogEntry, NOBODY, type Receiver, type Sink } from '../core/exchange.js'
-import { Gathered } from '../core/gathered.js'
+import { Gathered, LARGE } from '../core/gathered.js'
 import type { Indexed } from '../core/indexed-set.js'
 import { failureOf } from '../core/log.js'
 import type { Dialect, Limits } from '../plan.js'
@@ -26,9 +26,6 @@ const LONG_ANSWER = 64 * 1024
 
 /** Not Modified: a status whose answer has neither a body nor a length. */
 const UNCHANGED = 304
-
-/** A piece of a body of this length is handed over at once: bytes. */
-const LARGE = 4096
 
 const ID_BATCH = 256
 const ID_BYTES = 10

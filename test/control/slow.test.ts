@@ -1,7 +1,6 @@
 // Records are safe while the store is slow: not only in the memory of the control process.
 
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -16,6 +15,7 @@ import type { ExchangeRecord } from '../../control/ledger/record.js'
 import type * as SpoolModule from '../../control/spool.js'
 import type * as KeeperModule from '../../control/store/keeper.js'
 import type * as PeriodsModule from '../../control/store/periods.js'
+import { foldersOf } from '../command.js'
 import { until } from './stage.js'
 import { onPostgres, openStore } from './stores.js'
 
@@ -29,6 +29,19 @@ const { Keeper } = (await import(built('control/store/keeper.js'))) as typeof Ke
 const { idAt } = (await import(built('control/store/periods.js'))) as typeof PeriodsModule
 
 const log = pino({ level: 'silent' })
+const newFolder = foldersOf()
+
+/** A spool, and a store that is still to be opened. */
+function begin(own = log) {
+  const folder = newFolder()
+  const spool = openSpool(join(folder, 'spool.sqlite'))
+  const keeper = new Keeper({ at: join(folder, 'store.sqlite'), mayMigrate: true }, own, async () => undefined)
+  const close = async (): Promise<void> => {
+    await keeper.close()
+    spool.close()
+  }
+  return { spool, keeper, close }
+}
 
 /** As many records, the first of them at a time. */
 function recordsFrom(time: number, count: number): ExchangeRecord[] {
@@ -49,7 +62,7 @@ function recordsFrom(time: number, count: number): ExchangeRecord[] {
 
 onPostgres('a slow Postgres', postgres => {
   test('does not delay the acknowledgement of records, and each is counted once', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
+    const folder = newFolder()
     const spool = openSpool(join(folder, 'spool.sqlite'))
     const at = await postgres().database()
     const keeper = new Keeper({ at, mayMigrate: true }, log, async () => undefined)
@@ -86,14 +99,11 @@ onPostgres('a slow Postgres', postgres => {
     await Promise.all([ingest.close(), next.close(), blocker.close()])
     await keeper.close()
     spool.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 })
 
 test('running exchanges that are reported before the store is open are recorded when it opens, unless they have ended', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
-  const spool = openSpool(join(folder, 'spool.sqlite'))
-  const keeper = new Keeper({ at: join(folder, 'store.sqlite'), mayMigrate: true }, log, async () => undefined)
+  const { spool, keeper, close } = begin()
   const ingest = new Ingest({ keeper, spool, log, instance: () => 1 })
   const [first, second, ended] = recordsFrom(Date.now(), 3) as [ExchangeRecord, ExchangeRecord, ExchangeRecord]
   await ingest.open('w1', [first, ended])
@@ -107,17 +117,13 @@ test('running exchanges that are reported before the store is open are recorded 
     { id: second.id, worker: 'w2' },
   ])
   await ingest.close()
-  await keeper.close()
-  spool.close()
-  rmSync(folder, { recursive: true, force: true })
+  await close()
 })
 
 test('an exchange that ended while a control process was replaced is not called lost', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
-  const spool = openSpool(join(folder, 'spool.sqlite'))
   const lines: { msg: string; exchanges?: number }[] = []
   const own = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
-  const keeper = new Keeper({ at: join(folder, 'store.sqlite'), mayMigrate: true }, own, async () => undefined)
+  const { spool, keeper, close } = begin(own)
   await keeper.open()
   const [ended, lost] = recordsFrom(Date.now(), 2) as [ExchangeRecord, ExchangeRecord]
   await new Ingest({ keeper, spool, log: own, instance: () => 1 }).open('w1', [ended, lost])
@@ -127,28 +133,22 @@ test('an exchange that ended while a control process was replaced is not called 
   expect(lines).toMatchObject([{ msg: 'exchanges were lost with the process that served them', exchanges: 1 }])
   expect(await verifyLedger(keeper.get())).toEqual({ rows: 2, differences: {} })
   await next.close()
-  await keeper.close()
-  spool.close()
-  rmSync(folder, { recursive: true, force: true })
+  await close()
 })
 
 test('keys and money that are asked for before the store is open are given when it opens', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
-  const spool = openSpool(join(folder, 'spool.sqlite'))
-  const keeper = new Keeper({ at: join(folder, 'store.sqlite'), mayMigrate: true }, log, async () => undefined)
+  const { spool, keeper, close } = begin()
   const treasury = new Treasury({ keeper, instance: () => 1, recall: () => undefined })
   const lookUp = createLookup({ keeper, spool, stale: 0, seq: () => 7 })
   const money = { account: 'all/ever@ever', limit: 10, until: Number.POSITIVE_INFINITY, wanted: 5, least: 5, isFresh: true }
   const given = Promise.all([lookUp('0'.repeat(64)), treasury.grant({ holder: 'w1', n: 1, money })])
   await keeper.open()
   expect(await given).toMatchObject([{ key: undefined, seq: 7 }, { granted: 5 }])
-  await keeper.close()
-  spool.close()
-  rmSync(folder, { recursive: true, force: true })
+  await close()
 })
 
 test('the log has the reason for which a store cannot be opened, and says when it is reachable', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
+  const folder = newFolder()
   const lines: { msg: string; cause?: string }[] = []
   const own = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
   const keeper = new Keeper({ at: join(folder, 'later', 'store.sqlite'), mayMigrate: true }, own, async () => undefined)
@@ -168,11 +168,10 @@ test('the log has the reason for which a store cannot be opened, and says when i
   expect(lines).toHaveLength(2)
   await ingest.close()
   await keeper.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 test('a spool that can be read and not written is drained when it can be, and its records are counted once', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-slow-'))
+  const folder = newFolder()
   const path = join(folder, 'spool.sqlite')
   const spool = openSpool(path)
   const keeper = new Keeper({ at: join(folder, 'store.sqlite'), mayMigrate: true }, log, async () => undefined)
@@ -199,5 +198,4 @@ test('a spool that can be read and not written is drained when it can be, and it
   await ingest.close()
   await keeper.close()
   spool.close()
-  rmSync(folder, { recursive: true, force: true })
 })
