@@ -47,9 +47,14 @@ const TICK = 10
 const PATIENCE = 180_000
 /** More requests than that under way are a gateway that does not keep up. */
 const MOST_OPEN = 2_000
-/** What memory may grow by from the second third to the last: a share, and MiB for what a garbage collector does in a short time. */
+/**
+ * MiB of one half of the heap's young part, which a busy machine fills only late in a short run: it is kept small, so that its
+ * growth (two halves and what waits to be moved) is not taken for a leak.
+ */
+const YOUNG = 8
+/** What memory may grow by from the second third to the last: a share, and MiB for the young part of the heap. */
 const GROWTH = 0.05
-const SLACK = 24
+const SLACK = 3 * YOUNG
 
 const PROVIDERS = ['openai', 'anthropic', 'gemini']
 
@@ -224,7 +229,7 @@ interface RunningGateway {
 const MOST_ODD = 5
 
 async function startGateway(path: string): Promise<RunningGateway> {
-  const child = spawn(process.execPath, ['--max-semi-space-size=32', join(HOME, 'dist/cli/main.js'), 'start', '--config', path], {
+  const child = spawn(process.execPath, [`--max-semi-space-size=${YOUNG}`, join(HOME, 'dist/cli/main.js'), 'start', '--config', path], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const odd: string[] = []
