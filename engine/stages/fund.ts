@@ -235,7 +235,7 @@ function holdOf({ route, input, choice: { bindings }, exchange, snapshot, units 
 function priceOf(bindings: readonly Binding[], exchange: Exchange, units?: Usage): Terms['price'] {
   const { startedAt, log } = exchange
   const times = log.times ?? 1
-  const least = bindings.every(({ target }) => isFree(target.cost, startedAt)) ? 0 : 1
+  const least = bindings.every(binding => isFree(binding, startedAt)) ? 0 : 1
   return (input, output) => {
     let most = 0
     for (const { target } of bindings) {

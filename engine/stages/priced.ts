@@ -11,13 +11,43 @@ import type { Binding } from '../snapshot/model.js'
 export function isPriced(binding: Binding, { asks }: RoutePlan, time: number, asked: Usage | undefined): boolean {
   const { cost } = binding.target
   if (cost === undefined) return false
-  const has = (usage: Usage): boolean => cost(usage, time) !== undefined
-  if (isFree(cost, time) || (asked !== undefined && has(asked))) return true
-  let counted = known.get(binding)
-  if (counted === undefined) known.set(binding, (counted = countedOf(binding)))
-  if (counted.tokens !== undefined && has(counted.tokens)) return true
+  const known = knownAt(binding, cost, time)
+  if (known.isFree || known.hasTokens || (asked !== undefined && cost(asked, time) !== undefined)) return true
   // The cost of a text is that of its tokens.
-  return asks === undefined && counted.units.some(has)
+  return asks === undefined && known.hasUnits
+}
+
+/** Whether a target costs nothing: its price multiplies no quantity, whatever the usage. */
+export function isFree(binding: Binding, time: number): boolean {
+  const { cost } = binding.target
+  return cost !== undefined && knownAt(binding, cost, time).isFree
+}
+
+/** What is known of the prices of a binding in a minute. */
+interface Known {
+  minute: number
+  isFree: boolean
+  /** Whether tokens have a price, and whether another unit has one. */
+  hasTokens: boolean
+  hasUnits: boolean
+}
+
+/** Each request with a budget asks for that of its bindings. */
+const knownOnes = new WeakMap<Binding, Known>()
+
+/** Prices change at full minutes at the most often: each is from a day on, or for hours that have minutes. */
+const MINUTE = 60_000
+
+function knownAt(binding: Binding, cost: Cost, time: number): Known {
+  const minute = Math.floor(time / MINUTE)
+  let known = knownOnes.get(binding)
+  if (known?.minute !== minute) {
+    const has = (usage: Usage): boolean => cost(usage, time) !== undefined
+    const { tokens, units } = countedOf(binding)
+    known = { minute, isFree: cost(WHATEVER, time) === 0, hasTokens: tokens !== undefined && has(tokens), hasUnits: units.some(has) }
+    knownOnes.set(binding, known)
+  }
+  return known
 }
 
 /** What is counted of exchanges of a binding: one of each kind of tokens together, and one of each other unit. */
@@ -25,9 +55,6 @@ interface Counted {
   tokens: Usage | undefined
   units: readonly Usage[]
 }
-
-/** Each request with a budget asks for that of its bindings. */
-const known = new WeakMap<Binding, Counted>()
 
 function countedOf({ from, to }: Binding): Counted {
   const { told, asked } = to.meters ?? NOTHING
@@ -50,11 +77,6 @@ export function tellsOutput({ to }: Binding): boolean {
 /** Whether an exchange's answer reports input tokens alone, which its request decides. */
 export function tellsInputOnly(binding: Binding): boolean {
   return binding.to.meters?.told.includes(INPUT) === true && !tellsOutput(binding)
-}
-
-/** A price that multiplies no quantity is free, whatever the usage. */
-export function isFree(cost: Cost | undefined, time: number): boolean {
-  return cost?.(WHATEVER, time) === 0
 }
 
 const INPUT = 'input'
