@@ -2,7 +2,7 @@
 // it they are dropped, and the next line that can be written counts the lost ones. The stream that comes with the log's
 // library waits for a full disk without end, and keeps all lines of a reader that stands still.
 
-import { fstatSync, write, writeSync } from 'node:fs'
+import { constants, fstatSync, openSync, write, writeSync } from 'node:fs'
 
 /** Characters that wait; lines beyond them are dropped. */
 const MOST = 4 * 1024 * 1024
@@ -42,9 +42,12 @@ export class LogStream {
   private flushed: (() => void)[] = []
   /** Bytes in a write. */
   private readonly part: number
+  /** Opened again so that a write returns at once, even if the pipe is full: handing it to another thread costs several times as much. */
+  private readonly pipe: number | undefined
 
   constructor(private readonly descriptor: number) {
     this.part = isPipe(descriptor) ? WHOLE : Number.POSITIVE_INFINITY
+    this.pipe = openedAgain(descriptor)
     process.on('exit', () => this.writeRest())
   }
 
@@ -113,23 +116,46 @@ export class LogStream {
 
   private writeOn(from: number): void {
     const bytes = this.bytes as Buffer
-    if (from >= bytes.length) {
-      this.bytes = undefined
-      this.begin()
-      return
+    let at = from
+    while (at < bytes.length) {
+      const length = this.endOf(bytes, at) - at
+      if (this.pipe === undefined) {
+        this.writeLater(bytes, at, length)
+        return
+      }
+      try {
+        at += writeSync(this.pipe, bytes, at, length)
+        this.wait = SOON
+      } catch (error) {
+        this.tryLater(error as NodeJS.ErrnoException, bytes, at)
+        return
+      }
     }
+    this.bytes = undefined
+    this.begin()
+  }
+
+  private writeLater(bytes: Buffer, from: number, length: number): void {
     this.since = performance.now()
     this.isWriting = true
-    write(this.descriptor, bytes, from, this.endOf(bytes, from) - from, null, (error, count) => {
+    write(this.descriptor, bytes, from, length, null, (error, count) => {
       this.isWriting = false
-      if (error === null) {
-        this.wait = SOON
-        this.writeOn(from + count)
-      } else if (error.code === 'EAGAIN') {
-        setTimeout(() => this.writeOn(from), this.wait)
-        this.wait = Math.min(this.wait * 2, LATE)
-      } else this.fail(error, bytes, from)
+      if (error !== null) {
+        this.tryLater(error, bytes, from)
+        return
+      }
+      this.wait = SOON
+      this.writeOn(from + count)
     })
+  }
+
+  private tryLater(error: NodeJS.ErrnoException, bytes: Buffer, from: number): void {
+    if (error.code !== 'EAGAIN') {
+      this.fail(error, bytes, from)
+      return
+    }
+    setTimeout(() => this.writeOn(from), this.wait)
+    this.wait = Math.min(this.wait * 2, LATE)
   }
 
   /** The end of the lines that a pipe takes as a whole. */
@@ -177,6 +203,15 @@ function isPipe(descriptor: number): boolean {
     return status.isFIFO() || status.isSocket()
   } catch {
     return false
+  }
+}
+
+/** A descriptor of the same pipe whose writes never wait; undefined for what cannot be opened again: a socket, or another user's pipe. */
+function openedAgain(descriptor: number): number | undefined {
+  try {
+    return fstatSync(descriptor).isFIFO() ? openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK) : undefined
+  } catch {
+    return undefined
   }
 }
 

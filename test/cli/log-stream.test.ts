@@ -1,8 +1,9 @@
 // The log of a gateway whose reader is slow, stands still or goes away, or whose disk is full: it never holds up an exchange,
 // the memory for it is bounded, and what is lost is told.
 
-import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { dump } from 'js-yaml'
@@ -34,8 +35,18 @@ interface Gateway {
   stop(): Promise<[code: number | null, time: number]>
 }
 
-/** Starts one whose log goes to `out`: a descriptor, or a pipe that nobody reads until somebody does. */
-async function start(more: Record<string, unknown>, out: number | 'pipe' = 'pipe'): Promise<Gateway> {
+/** A pipe of the system, as a shell and a container have it. Node's own pipes to a child are sockets. */
+function pipe(): { reader: Readable; writer: number } {
+  const path = join(folder({}), 'pipe')
+  execFileSync('mkfifo', [path])
+  // Otherwise each end waits to be opened until the other one is.
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  return { reader: new Socket({ fd: reader, writable: false }), writer: openSync(path, 'w') }
+}
+
+/** Starts one whose log goes to `out`: a descriptor, or a socket or pipe that nobody reads until somebody does. */
+async function start(more: Record<string, unknown>, out: number | 'socket' | 'pipe' = 'socket'): Promise<Gateway> {
+  const ends = out === 'pipe' ? pipe() : undefined
   const port = await freePort()
   const file = {
     listen: `127.0.0.1:${port}`,
@@ -46,8 +57,12 @@ async function start(more: Record<string, unknown>, out: number | 'pipe' = 'pipe
     ...more,
   }
   const cwd = folder({ 'gateway.yaml': dump(file) })
-  const child = spawn(process.execPath, [MAIN, 'start', '--config', join(cwd, 'gateway.yaml')], { cwd, stdio: ['ignore', out, 'pipe'] })
+  const child = spawn(process.execPath, [MAIN, 'start', '--config', join(cwd, 'gateway.yaml')], {
+    cwd,
+    stdio: ['ignore', ends?.writer ?? (out === 'socket' ? 'pipe' : out), 'pipe'],
+  })
   running.add(child)
+  if (ends) closeSync(ends.writer)
   let err = ''
   child.stderr?.on('data', part => (err += String(part)))
   const url = `http://127.0.0.1:${port}`
@@ -65,7 +80,7 @@ async function start(more: Record<string, unknown>, out: number | 'pipe' = 'pipe
   })
   return {
     child,
-    out: child.stdout as Readable,
+    out: ends?.reader ?? (child.stdout as Readable),
     url,
     err: () => err,
     async stop() {
@@ -97,11 +112,11 @@ const linesOf = (text: string): { msg: string; lost?: number; status?: number }[
     .filter(Boolean)
     .map(line => JSON.parse(line) as { msg: string; lost?: number; status?: number })
 
-describe.each([
-  ['with one process', {}],
-  ['with two', { workers: 2 }],
-  ['with a store', { store: 'sqlite' }],
-])('a gateway %s', (_name, more) => {
+describe.each<[string, Record<string, unknown>, 'socket' | 'pipe']>([
+  ['with one process and a socket', {}, 'socket'],
+  ['with two processes and a pipe', { workers: 2 }, 'pipe'],
+  ['with a store and a pipe', { store: 'sqlite' }, 'pipe'],
+])('a gateway %s', (_name, more, out) => {
   test('serves while its log cannot be written, says so once, and ends', async () => {
     const full = openSync('/dev/full', 'w')
     const gateway = await start(more, full)
@@ -115,14 +130,14 @@ describe.each([
   })
 
   test('serves when the reader of its log goes away, and ends', async () => {
-    const gateway = await start(more)
+    const gateway = await start(more, out)
     gateway.out.destroy()
     await askOften(gateway.url, 100)
     expect((await gateway.stop())[0]).toBe(0)
   })
 
   test('serves while nobody reads its log, and ends all the same', async () => {
-    const gateway = await start(more)
+    const gateway = await start(more, out)
     // More than a pipe holds.
     await askOften(gateway.url, 200)
     const [code, time] = await gateway.stop()
@@ -132,7 +147,7 @@ describe.each([
   })
 
   test('ends while the reader of its log takes a little and then nothing', async () => {
-    const gateway = await start(more)
+    const gateway = await start(more, out)
     await askOften(gateway.url, 200)
     const stopping = gateway.stop()
     // The last piece is taken shortly before the gateway has waited long enough.
@@ -146,7 +161,7 @@ describe.each([
   })
 
   test('writes whole lines, whoever else writes to the pipe', async () => {
-    const gateway = await start(more)
+    const gateway = await start(more, out)
     let text = ''
     // Read a little at a time: the pipe is full, and everybody waits for room.
     gateway.out.on('readable', () => {})
@@ -168,15 +183,18 @@ describe.each([
   })
 })
 
-test('lines beyond a bound are dropped while nobody reads, and counted when somebody does', async () => {
-  const gateway = await start({})
-  const count = 6_000
-  await askOften(gateway.url, count)
-  let text = ''
-  gateway.out.on('data', part => (text += String(part)))
-  const lost = await until(() => linesOf(text.slice(0, text.lastIndexOf('\n') + 1)).find(line => line.lost !== undefined)?.lost)
-  expect(lost).toBeGreaterThan(0)
-  expect(await ask(gateway.url)).toBe(404)
-  await gateway.stop()
-  expect(linesOf(text).filter(({ status }) => status === 404).length + lost).toBe(count + 1)
-})
+test.each(['socket', 'pipe'] as const)(
+  'lines beyond a bound are dropped while nobody reads a %s, and counted when somebody does',
+  async out => {
+    const gateway = await start({}, out)
+    const count = 6_000
+    await askOften(gateway.url, count)
+    let text = ''
+    gateway.out.on('data', part => (text += String(part)))
+    const lost = await until(() => linesOf(text.slice(0, text.lastIndexOf('\n') + 1)).find(line => line.lost !== undefined)?.lost)
+    expect(lost).toBeGreaterThan(0)
+    expect(await ask(gateway.url)).toBe(404)
+    await gateway.stop()
+    expect(linesOf(text).filter(({ status }) => status === 404).length + lost).toBe(count + 1)
+  },
+)
