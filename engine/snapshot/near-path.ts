@@ -17,7 +17,10 @@ export function notFound(exchange: Exchange, snapshot: Snapshot): GatewayError {
   })
 }
 
-/** Served paths begin with few words. The path is tried behind each of them, whole, and then without its own first segments. */
+/**
+ * The path is tried whole, and then without its own first segments. Served paths begin with few words, and all of that is
+ * tried again behind each of them: there a name with slashes may take in any path.
+ */
 export function createNearPath(routes: readonly Route[], router: Router): NearPath {
   const roots = new Set<string>()
   for (const { paths, fail, proxy } of routes) {
@@ -35,16 +38,21 @@ export function createNearPath(routes: readonly Route[], router: Router): NearPa
       const found = router({ method: exchange.method, path, query: exchange.query, headers: exchange.headers, hasKeyIn })
       return found !== undefined && found.route.fail === undefined
     }
-    // A base URL that ends with a slash, or a path that does.
-    let rest = exchange.path.replace(/\/+$/, '')
-    for (let count = 0; count <= MOST_SEGMENTS && rest.length > 1; count++) {
-      const whole = rest
-      const found = [whole, ...[...roots].map(root => root + whole)].find(path => path !== exchange.path && isServed(path))
-      if (found !== undefined) return found
-      const next = rest.indexOf('/', 1)
-      if (next < 0) return undefined
-      rest = rest.slice(next)
-    }
-    return undefined
+    const rests = restsOf(exchange.path)
+    const behindRoots = rests.flatMap(rest => [...roots].map(root => root + rest))
+    return [...rests, ...behindRoots].find(path => path !== exchange.path && isServed(path))
   }
+}
+
+/** A path without a slash at its end, and without its first segments. */
+function restsOf(path: string): string[] {
+  const rests: string[] = []
+  let rest = path.replace(/\/+$/, '')
+  while (rests.length <= MOST_SEGMENTS && rest.length > 1) {
+    rests.push(rest)
+    const next = rest.indexOf('/', 1)
+    if (next < 0) break
+    rest = rest.slice(next)
+  }
+  return rests
 }

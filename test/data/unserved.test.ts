@@ -84,7 +84,6 @@ describe.each([
   ['generate', 'GET', '/v1/interactions/i'],
   ['generate', 'GET', '/v1/tunedModels'],
   ['generate', 'POST', '/v1/tunedModels/t:generateContent'],
-  ['generate', 'POST', '/v1beta/tunedModels/t:generateContent'],
   ['generate', 'POST', '/v1/models/m:predict'],
   ['generate', 'POST', '/v1beta/models/m:predict'],
   ['generate', 'POST', '/v1/models/m:predictLongRunning'],
@@ -168,6 +167,26 @@ describe('/v1alpha is served as /v1beta', () => {
   })
 })
 
+// AI SDK's and LangChain's packages for Google take a name with a slash for a whole path.
+describe('the path of a name with a slash needs no models/', () => {
+  const contents = [{ parts: [{ text: 'x' }] }]
+  test.each([
+    ['generateContent', { contents }],
+    ['streamGenerateContent', { contents }],
+    ['streamGenerateContent?alt=sse', { contents }],
+    ['countTokens', { contents }],
+    ['embedContent', { content: contents[0] }],
+    ['batchEmbedContents', { requests: [{ model: 'open/none', content: contents[0] }] }],
+  ])('%s', async (method, body) => {
+    const answer = await fetch(`${gateway.url}/v1beta/open/none:${method}`, {
+      method: 'POST',
+      headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("'open/none' does not exist")])
+  })
+})
+
 describe('a refusal of an unknown path', () => {
   test.each([
     ['POST', '/chat/completions', '/v1/chat/completions'],
@@ -178,6 +197,8 @@ describe('a refusal of an unknown path', () => {
     ['POST', '/openai/v1/responses', '/v1/responses'],
     ['POST', '/models/m:generateContent', '/v1/models/m:generateContent'],
     ['POST', '/v1beta/v1beta/models/m:generateContent', '/v1beta/models/m:generateContent'],
+    ['POST', '/v1beta/v1/models/m:streamGenerateContent', '/v1/models/m:streamGenerateContent'],
+    ['POST', '/google/v1beta/models/m:generateContent', '/v1beta/models/m:generateContent'],
     ['POST', '/v1beta/models/v1beta/models/m:generateContent', undefined],
     ['GET', '/models', '/v1/models'],
     ['GET', '/rerank', '/v1/rerank'],

@@ -71,11 +71,7 @@ const PACKAGES: Package[] = [
   {
     name: 'google',
     dialect: 'generate',
-    // A name with a slash is taken for a whole path.
-    connect: (url, apiKey) => {
-      const google = createGoogleGenerativeAI({ baseURL: `${url}/v1beta`, apiKey })
-      return model => google(`models/${model}`)
-    },
+    connect: (url, apiKey) => createGoogleGenerativeAI({ baseURL: `${url}/v1beta`, apiKey }),
     reasoning: { google: { thinkingConfig: { includeThoughts: true, thinkingBudget: 8192 } } },
     keeps: () => true,
     thinks: true,
