@@ -259,6 +259,8 @@ export function readForm(
       stream.on('error', cut)
       next(async () => {
         if (name === undefined) throw unnamed(number)
+        // A file is no model, but some servers take one without a file name for a text.
+        if (name === modelPart) return void stream.resume()
         if (check) addPart(seen, name, { filename: filename ?? '', content_type: type, data: '' })
         return form.part({ name, ...(filename !== undefined && { filename }), type, isFile: true }, stream)
       })

@@ -212,6 +212,24 @@ describe('a form', () => {
   })
 
   test.each([
+    ['without a file name', `${named('model')}; filename=""`],
+    ['with a file name', `${named('model')}; filename="f"`],
+  ])('keeps a file %s from the provider that has the name of the model', async (_name, head) => {
+    const parts: [string, string][] = [
+      [head, 'another'],
+      [named('model'), 'm'],
+      [head, 'another'],
+      [named('words'), 'hi'],
+    ]
+    expect((await send(written(...parts))).status).toBe(200)
+    expect(await partsOf(last())).toEqual([
+      ['model', 'made-model'],
+      ['words', 'hi'],
+    ])
+    expect(await messageOf(await send(written([head, 'm'], [named('words'), 'hi'])))).toContain("Missing required parameter: 'model'")
+  })
+
+  test.each([
     ['a part without a name', written([named('model'), 'm'], ['content-disposition: form-data', 'x']), 'Part 2 of the form has no name'],
     ['a file without a name', written(['content-disposition: form-data; filename="a"', 'x']), 'Part 1 of the form has no name'],
     ['no part', 'x', 'ends before its closing boundary'],
