@@ -1,6 +1,7 @@
 // Turns an upstream's refusal into an error for the caller: a kind, and a message that is safe to show.
 
 import { GatewayError, kindOfStatus } from '../core/errors.js'
+import { mediaTypeOf } from '../core/media-type.js'
 import type { Dialect, ErrorRead, Json, Kind } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
 import { collect, type UpstreamResponse } from './call.js'
@@ -15,6 +16,9 @@ const TOO_LONG = 'context_length'
 /** The largest body of a refusal that is read: bytes. */
 export const LONGEST_REFUSAL = 1024 * 1024
 
+/** The longest plain text that is a message: characters. */
+const LONGEST_SENTENCE = 1000
+
 /** Headers that tell any client when to retry. */
 const ADVICE = ['x-should-retry', 'retry-after-ms']
 
@@ -26,14 +30,23 @@ export async function checkRefusal(response: UpstreamResponse, binding: Binding,
   const { status } = response
   if (binding.to.response === 'bytes' && (status === 304 || status === 416)) return
   let read: ErrorRead | undefined
+  let text = ''
   try {
-    const text = String(await collect(response, LONGEST_REFUSAL))
-    const body: Json = JSON.parse(hides === undefined ? text : text.replaceAll(hides, '***'))
+    const whole = String(await collect(response, LONGEST_REFUSAL))
+    text = hides === undefined ? whole : whole.replaceAll(hides, '***')
+    const body: Json = JSON.parse(text)
     read = binding.to.error.read(binding.endpoint.error?.(body) ?? body, status)
   } catch {
-    // The body did not come, or is not JSON but a proxy's page: the status says enough.
+    // The body did not come, or is not JSON: a sentence, or a proxy's page, of which the status says enough.
+    read = sentence(text, mediaTypeOf(response.header('content-type')))
   }
   throw errorFrom(read, status, binding, response)
+}
+
+/** A body of plain text that says in few words why a request is refused: some servers parse requests in a library that answers so. */
+function sentence(text: string, type: string): ErrorRead | undefined {
+  const message = text.trim()
+  return type === 'text/plain' && message.length <= LONGEST_SENTENCE && !message.startsWith('<') ? { message } : undefined
 }
 
 /**
