@@ -38,8 +38,12 @@ export function readAnswer(bytes: Buffer, binding: Binding): Json {
       isTranslated ? verbatim?.response : undefined,
       binding,
     )
-    // A mapping may say better why a body is no answer.
-    if (!isTranslated) checkIsAnswer(body, binding)
+    if (!isAnswer(body, binding)) {
+      const said = errorIn(body, binding)
+      if (said) throw said
+      // A mapping may say better why a body is no answer.
+      if (!isTranslated) throw isNoAnswer()
+    }
     return body
   })
 }
@@ -48,12 +52,16 @@ export function readAnswer(bytes: Buffer, binding: Binding): Json {
 export function translatable(body: Json, binding: Binding, ctx: Context, carry: Json): Json {
   const failure = failureFrom(binding.mapping?.failure?.(body, ctx, carry), binding)
   if (failure) throw failure
-  checkIsAnswer(body, binding)
+  if (!isAnswer(body, binding)) throw isNoAnswer()
   return binding.to.normaliseResponse ? binding.to.normaliseResponse(body) : body
 }
 
-function checkIsAnswer(body: Json, { to: { answer } }: Binding): void {
-  if (answer && !answer.isOne(body)) throw isNoAnswer()
+const isAnswer = (body: Json, { to: { answer } }: Binding): boolean => answer === undefined || Boolean(answer.isOne(body))
+
+/** The error that a body reports which is no answer: some upstreams report it with status 200, and have no member for it. */
+function errorIn(body: Json, binding: Binding): GatewayError | undefined {
+  const read = binding.to.error.read(body, undefined)
+  return typeof read?.message === 'string' ? errorFrom(read, 502, binding) : undefined
 }
 
 const isNoAnswer = (): GatewayError => new GatewayError('upstream', 'The upstream sent something that is no answer.')
