@@ -59,7 +59,7 @@ export function translatable(body: Json, binding: Binding, ctx: Context, carry: 
 const isAnswer = (body: Json, { to: { answer } }: Binding): boolean => answer === undefined || Boolean(answer.isOne(body))
 
 /** The error that a body reports which is no answer: some upstreams report it with status 200, and have no member for it. */
-function errorIn(body: Json, binding: Binding): GatewayError | undefined {
+export function errorIn(body: Json, binding: Binding): GatewayError | undefined {
   const read = binding.to.error.read(body, undefined)
   return typeof read?.message === 'string' ? errorFrom(read, 502, binding) : undefined
 }

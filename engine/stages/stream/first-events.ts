@@ -11,6 +11,7 @@ import { framings } from '../../wire/framing.js'
 import { jsonOr } from '../../wire/json/parse.js'
 import { isSentinel, parseBlock } from '../../wire/sse.js'
 import type { Outcome } from '../outcome.js'
+import { errorIn } from '../read-answer.js'
 import { failureOf, finishes } from './event-watch.js'
 import { joined } from './pieces.js'
 import { asStreamError, EVENT_LIMIT, misunderstanding, notJson } from './stream-errors.js'
@@ -65,9 +66,11 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
       let failure: GatewayError | undefined
       const isFirst = !isEvent
       parseBlock(block, data => {
+        const isEnd = isSentinel(data, format.sentinel)
+        const isOnlyEnd = isEnd && !isEvent
         isEvent = true
-        const event: Json = isSentinel(data, format.sentinel) ? undefined : jsonOr(data, NOT_JSON)
-        failure = event === NOT_JSON ? notJson(binding) : failureIn(event, data, binding)
+        const event: Json = isEnd ? undefined : jsonOr(data, NOT_JSON)
+        failure = isOnlyEnd ? notBegun() : event === NOT_JSON ? notJson(binding) : failureIn(event, data, binding)
         if (failure) return true
         const isLast = binding.mapping !== undefined && format.content !== undefined && finishes(event, data, format)
         isEmpty = (isEmpty || isLast) && !isTrue(format.content, event)
@@ -108,7 +111,7 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
           return
         }
         const told = isEvent ? undefined : failureInBody(got.take(), binding)
-        refuse(told ?? new GatewayError('upstream', 'The upstream ended its answer before it began.'))
+        refuse(told ?? notBegun())
       },
       fail: refuse,
     })
@@ -116,6 +119,8 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
 }
 
 const NOT_JSON = Symbol('not JSON')
+
+const notBegun = (): GatewayError => new GatewayError('upstream', 'The upstream ended its answer before it began.')
 
 /** Whether an expression of a format holds for an event that is an object or a list. */
 function isTrue(read: ((event: Json) => boolean) | undefined, event: Json): boolean {
@@ -148,7 +153,7 @@ function failureOfEmpty(blocks: readonly Buffer[], { attempt, rendered }: Awaite
 function failureInBody(bytes: Buffer, binding: Binding): GatewayError | undefined {
   const text = textOf(bytes)
   const body: Json = jsonOr(text, undefined)
-  return typeof body === 'object' && body !== null ? failureOf(body, text, binding) : undefined
+  return typeof body === 'object' && body !== null ? (failureOf(body, text, binding) ?? errorIn(body, binding)) : undefined
 }
 
 function failureIn(event: Json, data: string, binding: Binding): GatewayError | undefined {
