@@ -101,7 +101,9 @@ export async function supervise(config: string, first: Good, workers: number, lo
   const again = ({ code, signal, error }: Ended, since: number): void => {
     if (!hasBegun) {
       if (error) console.error(`A worker cannot be started: ${error.message}.`)
-      process.exit(code ?? 1)
+      // One that ends by itself has said why.
+      else if (signal) console.error(`Nothing can be served: ${signal} ended a worker before it served.`)
+      process.exit(code ?? (signal ? EXIT.platform : EXIT.findings))
     }
     hasty = performance.now() - since > WELL_AFTER ? 0 : hasty + 1
     if (since === Number.POSITIVE_INFINITY) failures++
@@ -129,6 +131,8 @@ export async function supervise(config: string, first: Good, workers: number, lo
     },
     reloaded: isTaken => control?.reloaded(isTaken),
   })
+  // When the watch has been closed: a terminal or a service manager may hang up while the workers still finish.
+  process.on('SIGHUP', () => undefined)
   onStop(() => {
     isStopping = true
     watch.close()

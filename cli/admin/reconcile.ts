@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { load } from 'js-yaml'
 import jsonata from 'jsonata'
+import { LATEST } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
 import { HOME } from '../home.js'
 import { CommandError } from '../output.js'
+import { instant } from '../times.js'
 import { USUAL_CONFIG } from '../usual-config.js'
 import type { Where } from './client.js'
 import { readText } from './files.js'
@@ -30,6 +32,12 @@ type Figure = (typeof FIGURES)[number]
 
 /** The figures of a model on a day. Money is in units of the currency. */
 type Figures = Partial<Record<Figure, number>>
+
+/** A page of JSON; a line of CSV has no other after it. */
+interface Page {
+  has_more?: boolean
+  next_page?: string | null
+}
 
 interface ExportRow extends Figures {
   time: number | string
@@ -81,23 +89,39 @@ export interface ReconcileOptions extends Where {
 async function readExport(files: readonly string[]): Promise<Export> {
   const formats = load(readFileSync(FORMATS, 'utf8')) as Record<string, Format>
   let found: Export | undefined
-  for (const file of files) {
+  for (const [index, file] of files.entries()) {
     const input = contentOf(file)
+    if (index === files.length - 1) checkLast(input, file)
     const [, format] = (await firstOf(Object.entries(formats), ([, one]) => jsonata(one.is).evaluate(input))) ?? []
     if (format === undefined)
       throw new CommandError(`${file} is not a known export. Known are ${Object.keys(formats).join(', ')} (control/ledger/exports.yaml).`)
     if (found !== undefined && found.provider !== format.provider)
       throw new CommandError(`${file} is an export of ${format.provider}, but the files before it are of ${found.provider}.`)
-    const given = (await jsonata(format.rows).evaluate(input)) as ExportRow | ExportRow[] | undefined
-    const rows = given === undefined ? [] : [given].flat()
+    const rows = await evaluated<ExportRow>(format.rows, input, file)
     if (rows.length > 0 && rows.every(row => !row.model))
       throw new CommandError(`${file} does not name its models${format.grouped === undefined ? '' : `: ${format.grouped}`}.`)
     found ??= { provider: format.provider, currency: undefined, days: new Map() }
-    const covered = (await jsonata(format.days).evaluate(input)) as ExportRow['time'] | ExportRow['time'][] | undefined
-    for (const time of covered === undefined ? [] : [covered].flat()) dayIn(found, time, file)
+    for (const time of await evaluated<ExportRow['time']>(format.days, input, file)) dayIn(found, time, file)
     for (const row of rows) add(found, row, file)
   }
   return found as Export
+}
+
+/** The list that an expression makes of an export. Throws a `CommandError` if it has a value of another form. */
+async function evaluated<One>(expression: string, input: readonly object[], file: string): Promise<One[]> {
+  try {
+    const made = (await jsonata(expression).evaluate(input)) as One | One[] | undefined
+    return made === undefined ? [] : ([made].flat() as One[])
+  } catch (error) {
+    throw new CommandError(`${file} has a value that cannot be read: ${(error as { message: string }).message}.`)
+  }
+}
+
+/** Throws a `CommandError` if the last page of an export has another one after it. */
+function checkLast(pages: readonly Page[], file: string): void {
+  const last = pages.at(-1)
+  if (last?.has_more)
+    throw new CommandError(`${file} continues with the page ${last.next_page}: put all pages into it, as a list, or name their files in order.`)
 }
 
 async function firstOf<One>(list: readonly One[], test: (one: One) => Promise<unknown>): Promise<One | undefined> {
@@ -106,24 +130,20 @@ async function firstOf<One>(list: readonly One[], test: (one: One) => Promise<un
 }
 
 /** The pages of a JSON file, or the lines of a CSV file. */
-function contentOf(file: string): object[] {
+function contentOf(file: string): Page[] {
   const text = readText(file).replace(/^\uFEFF/, '')
   try {
     if (!/^\s*[[{]/.test(text)) return parse(text, { columns: true, skip_empty_lines: true, relax_column_count: true })
-    const pages = [JSON.parse(text)].flat() as { has_more?: boolean; next_page?: string | null }[]
-    const last = pages.at(-1)
-    if (last?.has_more) throw new CommandError(`${file} continues with the page ${last.next_page}: put all pages into it, as a list.`)
-    return pages
+    return [JSON.parse(text)].flat() as Page[]
   } catch (error) {
-    if (error instanceof CommandError) throw error
     throw new CommandError(`${file} is neither JSON nor CSV: ${error instanceof Error ? error.message : error}`)
   }
 }
 
 /** The day of a time; an export that covers a day has it, with or without rows. */
 function dayIn(to: Export, time: ExportRow['time'], file: string): string {
-  const milliseconds = typeof time === 'number' ? time * 1_000 : Date.parse(time)
-  if (Number.isNaN(milliseconds)) throw new CommandError(`${file} has a row with the date ${time}, which is not valid.`)
+  const milliseconds = typeof time === 'number' ? time * 1_000 : instant(time)
+  if (milliseconds === undefined || !(Math.abs(milliseconds) <= LATEST)) throw new CommandError(`${file} has a row with the date ${time}, which is not valid.`)
   const day = new Date(milliseconds).toISOString().slice(0, 10)
   if (!to.days.has(day)) to.days.set(day, new Map())
   return day

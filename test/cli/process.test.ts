@@ -413,6 +413,25 @@ describe('workers', () => {
     expect(await new Promise(done => child.on('exit', done))).toBe(0)
   })
 
+  test('that stop finish their exchanges, although a terminal or a service manager hangs up meanwhile', async () => {
+    const { child, url: listening, code } = run('start', '--config', file('listen: 127.0.0.1:0', 'sim-64-20ms'), '--workers', '2')
+    const url = await listening
+    const stream = (await ask(url, 'sim-64-20ms', true)).text()
+    child.kill('SIGTERM')
+    await expect.poll(() => answered(url, 'sim-64-20ms')).toBe(undefined)
+    child.kill('SIGHUP')
+    expect(await stream).toContain('[DONE]')
+    expect(await code).toBe(0)
+  })
+
+  test('that are killed before they serve end the start, which says so', async () => {
+    const { child, code, errors } = run('start', '--config', file('listen: 127.0.0.1:0'), '--workers', '2')
+    await expect.poll(() => servingOf(child).length).toBe(2)
+    process.kill(servingOf(child)[0] as number, 'SIGKILL')
+    expect(await code).toBe(3)
+    expect(errors()).toBe('Nothing can be served: SIGKILL ended a worker before it served.\n')
+  })
+
   // As while a package of Node is being replaced, or while there are too many processes.
   test.each(['--worker ', 'control/main.js'])('that cannot be started end nothing, and are started when they can be: %s', async command => {
     const node = join(folder, `node${count}`)
