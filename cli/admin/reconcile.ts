@@ -121,7 +121,9 @@ async function evaluated<One>(expression: string, input: readonly object[], file
 function checkLast(pages: readonly Page[], file: string): void {
   const last = pages.at(-1)
   if (last?.has_more)
-    throw new CommandError(`${file} continues with the page ${last.next_page}: put all pages into it, as a list, or name their files in order.`)
+    throw new CommandError(
+      `${file} continues with the page ${last.next_page}: put all pages into it, as a list, or name their files in order.`,
+    )
 }
 
 async function firstOf<One>(list: readonly One[], test: (one: One) => Promise<unknown>): Promise<One | undefined> {
@@ -143,7 +145,8 @@ function contentOf(file: string): Page[] {
 /** The day of a time; an export that covers a day has it, with or without rows. */
 function dayIn(to: Export, time: ExportRow['time'], file: string): string {
   const milliseconds = typeof time === 'number' ? time * 1_000 : instant(time)
-  if (milliseconds === undefined || !(Math.abs(milliseconds) <= LATEST)) throw new CommandError(`${file} has a row with the date ${time}, which is not valid.`)
+  if (milliseconds === undefined || !(Math.abs(milliseconds) <= LATEST))
+    throw new CommandError(`${file} has a row with the date ${time}, which is not valid.`)
   const day = new Date(milliseconds).toISOString().slice(0, 10)
   if (!to.days.has(day)) to.days.set(day, new Map())
   return day

@@ -231,6 +231,19 @@ onEachEngine((make, kind) => {
       expect((await reconcile('costs.json', json, '--upstream', 'elsewhere')).code).toBe(0)
     })
 
+    test('may have its pages in several files, and its days are in UTC wherever it is read', async () => {
+      const first = page([bucket(0, [spent(3, 'gpt-5-nano, input')])], { has_more: true, next_page: 'page_2' })
+      writeFileSync(join(gateway.folder, 'first.json'), first)
+      const second = page([bucket(1, [spent(4, 'gpt-5-nano, input')])])
+      writeFileSync(join(gateway.folder, 'second.json'), second)
+      expect(await gateway.command('ledger', 'reconcile', 'first.json', 'second.json')).toMatchObject({ code: 0, err: '' })
+      expect((await gateway.command('ledger', 'reconcile', 'second.json', 'first.json')).err).toContain('first.json continues with')
+      writeFileSync(join(gateway.folder, 'utc.csv'), `usage_date_utc,model,cost_usd\n${dayOf(0)} 00:00:00,Claude Haiku 4.5,3\n`)
+      const words = ['ledger', 'reconcile', 'utc.csv', '--json']
+      const { code, out } = await run(process.execPath, [MAIN, ...words], gateway.folder, { TZ: 'Asia/Tokyo' })
+      expect([code, JSON.parse(out).days]).toEqual([0, [dayOf(0)]])
+    })
+
     // Nothing of it is the store's.
     test.skipIf(kind === 'postgres')('is refused with a reason if it cannot be compared', async () => {
       for (const [text, said] of [
@@ -239,10 +252,14 @@ onEachEngine((make, kind) => {
         [page([bucket(0, [spent(1, null)])]), /group_by\[\]=line_item/],
         [page([bucket(0, [spent(1, 'x, y')])], { has_more: true, next_page: 'page_2' }), /continues with the page page_2/],
         [page([bucket(0, [{ ...spent(1, 'gpt-5-nano, x'), amount: { value: 1, currency: 'eur' } }])]), /in EUR, and the ledger in USD/],
+        [page([{ ...bucket(0, []), start_time: 1e20 }]), /has a row with the date 100000000000000000000, which is not valid/],
+        ['usage_date_utc,model,cost_usd\n2026-11-03,claude-haiku-4-5,"1,200.5"\n', /has a value that cannot be read: .*"1,200.5"/],
+        ['usage_date_utc,model,cost_usd\n11/03/2026,claude-haiku-4-5,1\n', /has a row with the date 11\/03\/2026, which is not valid/],
       ] as const) {
         const { code, err } = await reconcile('refused.json', text)
-        expect(code).not.toBe(0)
+        expect(code).toBe(1)
         expect(err).toMatch(said)
+        expect(err.trimEnd()).not.toContain('\n')
       }
       // A day that is not over has not been billed as a whole.
       const now = page([bucket(3, [spent(1, 'gpt-5-nano, x')])])
