@@ -30,6 +30,7 @@ export async function use(name: string, options: UseOptions): Promise<CommandRes
   const env = Object.fromEntries(Object.entries(agent.env).map(([variable, value]) => [variable, filled(value)]))
   const settings = agent.file && { path: agent.file.path, text: filled(agent.file.text) }
   if (options.write) {
+    if (options.model === undefined && known.model === undefined) throw new UsageError(`Name a model with --model: ${file} names none.`)
     const keys = Object.entries(env).filter(([, value]) => value.includes(KEY_PLACE))
     const written = writeSettings(agent, env, settings?.text)
     return {

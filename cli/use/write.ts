@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { isObject } from '../../engine/core/members.js'
+import { jsonOr } from '../../engine/wire/json/parse.js'
 import { CommandError, UsageError } from '../output.js'
 import { type Agent, KEY_PLACE } from './agents.js'
 
@@ -38,22 +39,32 @@ function at(path: string): string {
   return path.startsWith('~/') ? join(process.env.HOME || homedir(), path.slice(2)) : path
 }
 
-const known = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')
-
-function withJson(path: string, more: Json): string {
-  const text = known(path)
+function known(path: string): string {
   try {
-    return `${JSON.stringify(merged(text.trim() === '' ? {} : (JSON.parse(text) as Json), more), null, 2)}\n`
-  } catch {
-    throw new UsageError(`${path} is not JSON without comments; add the settings by hand, as printed without --write.`)
+    return existsSync(path) ? readFileSync(path, 'utf8') : ''
+  } catch (error) {
+    throw new UsageError(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code}.`)
   }
 }
 
-function merged(old: Json, more: Json): Json {
+const taken = (path: string, what: string): UsageError =>
+  new UsageError(`${path} already has ${what}; change it by hand, as printed without --write.`)
+
+function withJson(path: string, more: Json): string {
+  const text = known(path)
+  const old = text.trim() === '' ? {} : jsonOr(text, undefined)
+  if (!isObject(old))
+    throw new UsageError(`${path} is not a JSON object without comments; add the settings by hand, as printed without --write.`)
+  return `${JSON.stringify(merged(old, more, path), null, 2)}\n`
+}
+
+function merged(old: Json, more: Json, path: string): Json {
   const result = { ...old }
   for (const [name, value] of Object.entries(more)) {
     const before = result[name]
-    result[name] = isObject(before) && isObject(value) ? merged(before, value) : value
+    if (isObject(before) && isObject(value)) result[name] = merged(before, value, path)
+    else if (before === undefined || before === value) result[name] = value
+    else throw taken(path, name)
   }
   return result
 }
@@ -68,14 +79,19 @@ function withToml(path: string, more: string): string {
   const whole = old.slice(0, /^\[/m.exec(old)?.index ?? old.length)
   const titles = [...tables.matchAll(/^\[.*\]/gm)].map(([title]) => title)
   const clash = names.find(name => new RegExp(`^${name}\\s*=`, 'm').test(whole)) ?? titles.find(title => old.includes(title))
-  if (clash !== undefined) throw new UsageError(`${path} already has ${clash}; change it by hand, as printed without --write.`)
+  if (clash !== undefined) throw taken(path, clash)
   return `${head}\n${old.trimEnd()}\n\n${tables}\n`
 }
 
 function withVariables(path: string, env: Readonly<Record<string, string>>): string {
-  const names = Object.keys(env)
-  const kept = known(path)
-    .split('\n')
-    .filter(line => line.trim() !== '' && !names.some(name => line.startsWith(`${name}=`)))
-  return `${[...kept, ...Object.entries(env).map(([name, value]) => `${name}=${value}`)].join('\n')}\n`
+  const old = known(path)
+  const lines = old.split(/\r?\n/)
+  const missing = Object.entries(env).filter(([name, value]) => {
+    const line = lines.find(one => one.startsWith(`${name}=`))
+    if (line !== undefined && line !== `${name}=${value}`) throw taken(path, name)
+    return line === undefined
+  })
+  if (missing.length === 0) return old
+  const before = old === '' || old.endsWith('\n') ? old : `${old}\n`
+  return `${before}${missing.map(([name, value]) => `${name}=${value}\n`).join('')}`
 }

@@ -431,6 +431,42 @@ describe('sluice use --write', () => {
       code: 64,
       err: expect.stringContaining('already has model'),
     })
+    for (const agent of ['claude-code', 'gemini-cli', 'opencode'])
+      expect(await sluice(['use', agent, '--write'], folder, env)).toMatchObject({ code: 0, err: '' })
+  })
+
+  test.each([
+    [
+      'claude-code',
+      'home/.claude/settings.json',
+      '{ "env": { "ANTHROPIC_BASE_URL": "https://corp.example" } }',
+      /already has ANTHROPIC_BASE_URL/,
+    ],
+    ['claude-code', 'home/.claude/settings.json', '{ "env": "none" }', /already has env/],
+    ['claude-code', 'home/.claude/settings.json', '[1, 2]', /is not a JSON object/],
+    ['claude-code', 'home/.claude/settings.json', '// mine\n{}', /is not a JSON object/],
+    ['gemini-cli', '.gemini/.env', '# mine\n\nGEMINI_MODEL=theirs\n', /already has GEMINI_MODEL/],
+    ['opencode', 'opencode.json', '{ "model": "theirs" }', /already has model/],
+  ])('leaves a file with other values alone: %s %s %s', async (agent, path, text, said) => {
+    const folder = folderOf({ 'gateway.yaml': file(''), [path]: text })
+    const { code, err } = await sluice(['use', agent, '--write'], folder, { HOME: join(folder, 'home') })
+    expect([code, err]).toEqual([64, expect.stringMatching(said)])
+    expect(err.trimEnd()).not.toContain('\n')
+    expect(readFileSync(join(folder, path), 'utf8')).toBe(text)
+  })
+
+  test('keeps the other lines of an env file, and writes no model that nobody named', async () => {
+    const folder = folderOf({ '.gemini/.env': '# mine\r\n\r\nFOO=1' })
+    expect(await sluice(['use', 'gemini-cli', '--write'], folder)).toMatchObject({ code: 64, err: expect.stringContaining('--model') })
+    expect(await sluice(['use', 'gemini-cli', '--write', '--model', 'apple'], folder)).toMatchObject({ code: 0 })
+    expect(readFileSync(join(folder, '.gemini/.env'), 'utf8')).toBe(
+      '# mine\r\n\r\nFOO=1\nGOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8080\nGEMINI_MODEL=apple\n',
+    )
+    const other = folderOf({ 'home/.claude/settings.json/a': '' })
+    expect(await sluice(['use', 'claude-code', '--write', '--model', 'apple'], other, { HOME: join(other, 'home') })).toMatchObject({
+      code: 64,
+      err: expect.stringMatching(/settings\.json cannot be read: EISDIR\.$/m),
+    })
   })
 })
 
