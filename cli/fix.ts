@@ -1,11 +1,13 @@
 // `sluice check --fix`: repairs certain errors. A word that is one letter away from the only possible one, and the name of
 // a variable without its `$` in place of a secret.
 
+import { isUtf8 } from 'node:buffer'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
+import { parseYaml } from '../codegen/read/yaml.js'
 import { type CheckOptions, check, fileOf } from './check.js'
-import { type CommandResult, count } from './output.js'
+import { CommandError, type CommandResult, count } from './output.js'
 
 interface Fix {
   file: string
@@ -31,10 +33,9 @@ export async function checkAndFix(path: string, options: CheckOptions): Promise<
   const fixes: Fix[] = []
   for (let round = 0; ; round++) {
     const { result, findings, error } = await attempt(config, options)
-    const found = round < MOST_ROUNDS ? findings.flatMap(finding => fixOf(finding, dirname(resolve(config)))) : []
-    if (found.length > 0) {
-      apply(found)
-      fixes.push(...found)
+    const applied = round < MOST_ROUNDS ? apply(findings.flatMap(finding => fixOf(finding, dirname(resolve(config))))) : []
+    if (applied.length > 0) {
+      fixes.push(...applied)
       continue
     }
     const lines = fixes.map(({ file, line, column, rule, from, to }) => `fixed  ${file}:${line}:${column}  ${rule}  ${from} → ${to}`)
@@ -90,15 +91,42 @@ export function isOneSlip(one: string, other: string): boolean {
   )
 }
 
-/** Applies fixes from the end, so that earlier positions stay valid. Each position is changed once. */
-function apply(fixes: readonly Fix[]): void {
-  for (const file of new Set(fixes.map(fix => fix.file))) {
-    const lines = readFileSync(file, 'utf8').split('\n')
+/** Applies fixes, and returns those that were applied: not one that makes a key that is there already, or of a file in another encoding. */
+function apply(fixes: readonly Fix[]): Fix[] {
+  return [...new Set(fixes.map(fix => fix.file))].flatMap(file => {
+    const bytes = readFileSync(file)
+    if (!isUtf8(bytes)) return []
+    let text = bytes.toString('utf8')
     const here = new Map(fixes.filter(fix => fix.file === file).map(fix => [`${fix.line}:${fix.column}`, fix]))
-    for (const { line, column, from, to } of [...here.values()].sort((one, other) => other.line - one.line || other.column - one.column)) {
-      const text = lines[line - 1] as string
-      lines[line - 1] = text.slice(0, column - 1) + text.slice(column - 1).replace(from, () => to)
-    }
-    writeFileSync(file, lines.join('\n'))
+    // From the end, so that earlier positions stay valid. Each position is changed once.
+    const fromEnd = [...here.values()].sort((one, other) => other.line - one.line || other.column - one.column)
+    const applied = fromEnd.filter(fix => {
+      const next = fixed(text, fix)
+      if (isBroken(file, next)) return false
+      text = next
+      return true
+    })
+    if (applied.length > 0) write(file, text)
+    return applied
+  })
+}
+
+function fixed(text: string, { line, column, from, to }: Fix): string {
+  const lines = text.split('\n')
+  const old = lines[line - 1] as string
+  return lines.with(line - 1, old.slice(0, column - 1) + old.slice(column - 1).replace(from, () => to)).join('\n')
+}
+
+function isBroken(file: string, text: string): boolean {
+  const findings: Finding[] = []
+  parseYaml(file, text, findings)
+  return findings.length > 0
+}
+
+function write(file: string, text: string): void {
+  try {
+    writeFileSync(file, text)
+  } catch (error) {
+    throw new CommandError(`${file} cannot be written: ${(error as NodeJS.ErrnoException).code}.`)
   }
 }

@@ -578,6 +578,27 @@ models:
     expect(await sluice(['check', '--no-env', '--fix'], folder)).toMatchObject({ code: 1, err: expect.stringContaining('names/provider') })
     expect(readFileSync(join(folder, 'gateway.yaml'), 'utf8')).toBe(wrong)
   })
+
+  test('makes no key twice, and corrects the others', async () => {
+    const wrong = file('').replace('listen:', 'lsten:').replace('secret:', 'secret: one, secrt:')
+    const folder = folderOf({ 'gateway.yaml': wrong })
+    const { code, out, err } = await sluice(['check', '--no-env', '--fix'], folder)
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(/lsten → listen\n.*"secrt" is not a key here/)
+    expect(readFileSync(join(folder, 'gateway.yaml'), 'utf8')).toBe(wrong.replace('lsten', 'listen'))
+  })
+
+  test('changes nothing of a file that is not UTF-8', async () => {
+    const folder = folderOf({ 'gateway.yaml': '' })
+    const path = join(folder, 'gateway.yaml')
+    const wrong = Buffer.from(`# caf\xe9\n${file('').replace('listen:', 'lsten:')}`, 'latin1')
+    writeFileSync(path, wrong)
+    expect(await sluice(['check', '--no-env', '--fix'], folder)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('"lsten" is not a key'),
+    })
+    expect(readFileSync(path)).toEqual(wrong)
+  })
 })
 
 test('every command with output prints JSON', async () => {
