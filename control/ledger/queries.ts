@@ -332,7 +332,8 @@ async function compared(db: Kysely<Tables>): Promise<Verified> {
     .selectFrom('ledger')
     .select(expression => expression.fn.min('at').as('at'))
     .executeTakeFirst()
-  const from = Math.floor((oldest?.at ?? 0) / DAY) * DAY
+  // Without a row, those of all days before this one may have been deleted.
+  const from = Math.floor((oldest?.at ?? Date.now()) / DAY) * DAY
   const sums = SUMS.map(() => 0)
   let rows = 0
   let after = idAt(from)
@@ -357,6 +358,6 @@ async function compared(db: Kysely<Tables>): Promise<Verified> {
     )
     if (different.length > 0) differences[table] = Object.fromEntries(different)
   }
-  Object.assign(differences, await verifyAccounts(db, oldest?.at ? from : 0))
+  Object.assign(differences, await verifyAccounts(db, from))
   return { rows, differences }
 }
