@@ -66,7 +66,11 @@ async function tried(run: () => Promise<void>): Promise<void> {
   try {
     await run()
   } catch (error) {
-    throw error instanceof BackupError ? new CommandError(error.message) : error
+    if (error instanceof BackupError) throw new CommandError(error.message)
+    // The system's reason, such as a full disk.
+    if ((error as NodeJS.ErrnoException).code !== undefined)
+      throw new CommandError(`The store cannot be copied: ${(error as Error).message}.`)
+    throw error
   }
 }
 

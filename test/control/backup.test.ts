@@ -106,6 +106,18 @@ test('a file that is not a store is not restored', async () => {
   expect(statSync(join(gateway.folder, 'data', 'sluice.sqlite')).mtimeMs).toBe(store)
 })
 
+test('a copy that the system refuses is told in a sentence', async () => {
+  const own = await stage.start()
+  const words = async (...words: string[]): Promise<string> => {
+    const { code, err } = await own.command('store', ...words, '--config', 'gateway.yaml')
+    expect(code).toBe(1)
+    return err
+  }
+  expect(await words('backup', '/proc/copy.sqlite')).toBe('The store cannot be copied: unable to open database file.')
+  await own.stop()
+  expect(await words('restore', 'data')).toMatch(/^The store cannot be copied: EISDIR: .*\.$/)
+})
+
 test('`check --store` finds what does not fit gateway.yaml, and an unreachable store', async () => {
   const text = (more: object): string =>
     JSON.stringify({
