@@ -1,7 +1,7 @@
 // Kept answers at rest: compressed, and sealed with AES-256-GCM for the caller and the id that they belong to.
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 
@@ -49,11 +49,13 @@ export function createSeal(secrets: readonly string[] | undefined, file: string)
   }
 }
 
+/** An empty file is what a full disk left of an attempt: nothing may be sealed with what everybody knows. */
 function keyIn(file: string): string {
-  try {
-    writeFileSync(file, randomBytes(32).toString('hex'), { flag: 'wx', mode: 0o600 })
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'EEXIST') throw error
-  }
-  return readFileSync(file, 'utf8')
+  const known = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  if (known !== '') return known
+  const key = randomBytes(32).toString('hex')
+  const part = `${file}.part`
+  writeFileSync(part, key, { mode: 0o600 })
+  renameSync(part, file)
+  return key
 }

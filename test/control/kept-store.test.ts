@@ -1,7 +1,7 @@
 // How answers are kept: for whom, how long, and how many.
 
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -259,6 +259,15 @@ test('only its user can read a generated key, which is reused', async () => {
   const sealed = await createSeal(undefined, file).close('x', 'me')
   expect(statSync(file).mode & 0o777).toBe(0o600)
   expect(await createSeal(undefined, file).open(sealed, 'me')).toBe('x')
+})
+
+test('an empty file of the key, which a full disk leaves, seals nothing', async () => {
+  const file = join(folder, 'empty.key')
+  writeFileSync(file, '')
+  const sealed = await createSeal(undefined, file).close('x', 'me')
+  expect(await createSeal([''], '').open(sealed, 'me')).toBe(undefined)
+  expect(await createSeal(undefined, file).open(sealed, 'me')).toBe('x')
+  expect(statSync(file).mode & 0o777).toBe(0o600)
 })
 
 test('while a long answer is sealed and opened, other events come', async () => {
