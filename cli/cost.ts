@@ -182,11 +182,23 @@ function sourceOf(row: Row, plan: PlanFacts, gateway: GatewayConfig, config: str
   }
   const provider = upstream && plan.providers[upstream.provider]
   if (upstream === undefined || provider === undefined) return undefined
-  const found = entriesFor(plan.catalogue ?? [], provider.name, target.slice(at + 1)).findLast(
+  const found = entriesFor(plan.catalogue ?? [], provider.name, catalogueName(row, target, gateway)).findLast(
     ({ entry, isAway }) => !isAway && entry.facts.prices !== undefined,
   )
   if (found === undefined) return undefined
   return { prices: found.entry.facts.prices ?? [], times: upstream.times ?? 1, placeOf: placeIn(found.entry, plan, config) }
+}
+
+/** The name by which the catalogue knows the model of a row's target. Throws a CommandError if the row names a pattern in its place. */
+function catalogueName({ id, model }: Row, target: string, { models }: GatewayConfig): string {
+  const [name, upstream] = [target.slice(target.indexOf('/') + 1), target.slice(0, target.indexOf('/'))]
+  const targets = Object.hasOwn(models, model as string) ? models[model as string]?.targets : undefined
+  const known = targets?.find(one => one.upstream === upstream && (one.model ?? model) === name)?.known_as ?? name
+  if (known.includes('*'))
+    throw new CommandError(
+      `The exchange ${id} is of the pattern ${model}, and its row does not have the model's name: its price is unknown here.`,
+    )
+  return known
 }
 
 /** The position of an entry's prices: in it, or in the entry that it is like. */

@@ -46,6 +46,8 @@ beforeAll(async () => {
         // The catalogue has the price of this one.
         'costly-1': { targets: [{ upstream: 'cheap', model: 'sim-2-empty' }], groups: ['staff'] },
         regional: { targets: [{ upstream: 'cheap', model: 'sim-20-20ms', traits: { region: 'eu' } }] },
+        known: { targets: [{ upstream: 'cheap', model: 'sim-4', known_as: 'sim-2-empty' }], groups: ['staff'] },
+        'by-*': { targets: [{ upstream: 'cheap', model: 'sim-*' }], groups: ['staff'] },
         listed: { targets: [{ upstream: 'up', model: 'sim-2-empty' }] },
         failing: { targets: [{ upstream: 'up', model: 'sim-error-500' }], groups: ['staff'], price: { input: 1, output: 5 } },
       },
@@ -240,6 +242,23 @@ describe('sluice cost', () => {
     expect(row.cost).toBe(cost)
     expect(out).toContain(`  cost         ${cost / 1e9} USD`)
     expect(out).not.toContain('The ledger has')
+  })
+
+  test('finds the price of a model that the catalogue knows by another name', async () => {
+    const { out, row } = await told(await make('knowing', { groups: ['staff'] }), 'known')
+    expect(row.cost).toBe((row.input * 2e3 + row.output * 1e4) / 2)
+    expect(out).toContain(`  cost         ${(row.cost as number) / 1e9} USD`)
+    expect(out).toContain('(models/own.yaml:5)')
+    expect(out).not.toContain('The ledger has')
+  })
+
+  test('says that a row of a pattern does not have the name of its model', async () => {
+    const row = await rowOf(await ask(gateway.url, await make('by', { groups: ['staff'] }), 'by-2-empty'))
+    expect(row.cost).toBeGreaterThan(0)
+    expect(await gateway.command('cost', row.id)).toMatchObject({
+      code: 1,
+      err: `The exchange ${row.id} is of the pattern by-*, and its row does not have the model's name: its price is unknown here.`,
+    })
   })
 
   test("names the group that a charge is multiplied for, and the operator's own price", async () => {
