@@ -107,7 +107,13 @@ onEachEngine(make => {
       bytesIn: 1,
       bytesOut: 1,
     }
-    for (const bytes of [Buffer.from('no records'), serialize('no list'), serialize([{ ...good, status: null }, good])])
+    const unbooked = { ...good, id: good.id.replace(/f$/, 'e'), accounts: 'no list', worker: 'w' }
+    for (const bytes of [
+      Buffer.from('no records'),
+      serialize('no list'),
+      serialize([unbooked]),
+      serialize([{ ...good, status: null }, good]),
+    ])
       insert.run(bytes.length, bytes)
     spool.close()
     const after = await stage.start(file, before.folder)
@@ -116,12 +122,12 @@ onEachEngine(make => {
     expect(await rowsOf(after, count + 2)).toHaveLength(count + 2)
     const told = await until(
       async () => after.log.filter(line => line.includes('set aside')),
-      lines => lines.length >= 3,
+      lines => lines.length >= 4,
     )
-    expect(told).toHaveLength(3)
+    expect(told).toHaveLength(4)
     await after.stop()
     const left = new DatabaseSync(join(before.folder, 'data', 'spool.sqlite'))
-    expect(left.prepare('select count(*) as n from aside').get()).toEqual({ n: 3 })
+    expect(left.prepare('select count(*) as n from aside').get()).toEqual({ n: 4 })
     expect(left.prepare('select count(*) as n from batch').get()).toEqual({ n: 0 })
     left.close()
   })
