@@ -2,6 +2,7 @@
 // contain what they bring, are deleted when no row is left that they may stand in: there may be as many as rows.
 
 import { sql } from 'kysely'
+import { storable } from '../../engine/core/text.js'
 import { DAY } from './columns.js'
 import type { Engine } from './engine.js'
 import { inSteps, STEP } from './steps.js'
@@ -97,7 +98,9 @@ export function createNames(engine: Engine, most = 100_000, clock: () => number 
     return rows
   }
   /** The ids of names that are not cached, in the order of the list. */
-  const load = async (missing: readonly (readonly [NameKind, string])[]): Promise<number[]> => {
+  const load = async (texts: readonly (readonly [NameKind, string])[]): Promise<number[]> => {
+    // A text that no store holds would be looked up for ever, since it comes back as another one.
+    const missing = texts.map(([kind, text]) => [kind, storable(text)] as const)
     const at = (kind: NameKind, text: string): string => `${kind}\n${text}`
     const ids = new Map<string, number>()
     // Every instance adds in the same order, which prevents deadlocks.

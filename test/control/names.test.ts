@@ -41,6 +41,15 @@ onEachEngine((make, kind) => {
     await store.close()
   })
 
+  test('a text that no store holds has the id of the text in its place', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    // Such as the groups of a signed token.
+    const ids = await store.names.idsOf(['group'], ['a\0b', 'a\ud800b', 'a\ufffdb'])
+    expect(new Set(ids).size).toBe(1)
+    expect(await textsIn(store)).toEqual(['group/a\ufffdb'])
+    await store.close()
+  })
+
   test('names of callers are deleted after the day of their last use, others stay', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     let day = 20_000
