@@ -72,12 +72,13 @@ function readModel(entry: Data, path: string, plan: Plan): void {
   const base = baseOf(params.api_base ?? params.base_url, `${path}.litellm_params.api_base`, provider, plan)
   const upstream = plan.upstream(provider, { secret, ...(base !== undefined && { base }) })
   const model = plan.model(name)
+  const [weight, priority] = ['weight', 'order'].map(member => numberIn(params, member, `${path}.litellm_params`, plan))
   const target: Target = {
     upstream,
     model: slash < 0 ? asked : asked.slice(slash + 1),
     ...knownAs(info.base_model, `${path}.model_info.base_model`, plan),
-    ...(typeof params.weight === 'number' && { weight: params.weight }),
-    ...(typeof params.order === 'number' && { priority: params.order }),
+    ...(weight !== undefined && { weight }),
+    ...(priority !== undefined && { priority }),
   }
   model.targets.push(target)
   const rates = readRates(params, path, plan)
@@ -174,20 +175,31 @@ function baseOf(given: unknown, path: string, provider: string, plan: Plan): str
   return given
 }
 
-function readRates(params: Data, path: string, plan: Plan): Record<string, string> {
-  const rates: Record<string, string> = {}
+/** A number, which may be written as a text; another value is told. Undefined if there is none. */
+function numberIn(data: Data, member: string, path: string, plan: Plan): number | undefined {
+  const value = data[member] ?? undefined
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  if (typeof number === 'number' && Number.isFinite(number)) return number
+  if (value !== undefined) plan.tell(`${path}.${member}`, 'by hand', 'it is not written as a number: write it into gateway.yaml')
+  return undefined
+}
+
+function readRates(params: Data, path: string, plan: Plan): Record<string, string | number> {
+  const rates: Record<string, string | number> = {}
   const names = { rpm: 'requests', tpm: 'tokens' } as const
   for (const [theirs, ours] of Object.entries(names)) {
-    if (typeof params[theirs] !== 'number') continue
-    rates[ours] = `${params[theirs]}/1m`
+    const rate = numberIn(params, theirs, `${path}.litellm_params`, plan)
+    if (rate === undefined) continue
+    rates[ours] = `${rate}/1m`
     plan.tell(
       `${path}.litellm_params.${theirs}`,
       'approximate',
       `${ours}: ${rates[ours]} of the upstream, so for all models that it serves together`,
     )
   }
-  if (typeof params.max_parallel_requests === 'number') {
-    rates.in_flight = String(params.max_parallel_requests)
+  const most = numberIn(params, 'max_parallel_requests', `${path}.litellm_params`, plan)
+  if (most !== undefined) {
+    rates.in_flight = most
     plan.tell(
       `${path}.litellm_params.max_parallel_requests`,
       'approximate',
@@ -202,8 +214,14 @@ function readFacts(model: Model, params: Data, info: Data, path: string, plan: P
     ['litellm_params', params],
     ['model_info', info],
   ] as const) {
-    const { input_cost_per_token: input, output_cost_per_token: output } = facts
-    if (typeof input !== 'number' || typeof output !== 'number') continue
+    const [input, output] = (['input_cost_per_token', 'output_cost_per_token'] as const).map(name =>
+      numberIn(facts, name, `${path}.${from}`, plan),
+    )
+    if (input === undefined && output === undefined) continue
+    if (input === undefined || output === undefined) {
+      plan.tell(`${path}.${from}`, 'by hand', 'it has the price of only one direction: give the model `price: { input: …, output: … }`')
+      continue
+    }
     const rounded = (price: number): number => Number((price * MILLION).toPrecision(12))
     model.price = { input: rounded(input), output: rounded(output) }
     plan.tell(`${path}.${from}.input_cost_per_token`, 'exact', `price.input for a million tokens: ${model.price.input}`)
@@ -213,8 +231,9 @@ function readFacts(model: Model, params: Data, info: Data, path: string, plan: P
     ['max_input_tokens', 'context'],
     ['max_output_tokens', 'max_output'],
   ] as const) {
-    if (typeof info[theirs] !== 'number') continue
-    model.limits = { ...model.limits, [ours]: info[theirs] }
+    const most = numberIn(info, theirs, `${path}.model_info`, plan)
+    if (most === undefined) continue
+    model.limits = { ...model.limits, [ours]: most }
     const isSame = ours === 'max_output'
     plan.tell(
       `${path}.model_info.${theirs}`,

@@ -131,6 +131,27 @@ describe('sluice import', () => {
     expect(await sluice(['check', '--no-env'], folder)).toMatchObject({ code: 0 })
   })
 
+  test('takes numbers that are written as texts, and tells of those that it cannot take', async () => {
+    const config = `keys: none
+model_list:
+  - model_name: a
+    litellm_params: { model: openai/gpt-5-mini, api_key: os.environ/KEY, rpm: "60", tpm: os.environ/TPM, max_parallel_requests: 4, weight: "3" }
+    model_info: { input_cost_per_token: "0.0000002", output_cost_per_token: 4e-7, max_output_tokens: "4096" }
+  - { model_name: b, litellm_params: { model: openai/gpt-5-nano, api_key: os.environ/KEY, input_cost_per_token: 0.000001 } }
+`
+    const folder = folderOf({ 'config.yaml': config })
+    const { code, out } = await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml', '--json'], folder)
+    expect(code).toBe(0)
+    const { lines, gateway } = JSON.parse(out) as { lines: Line[]; gateway: Record<'upstreams' | 'models', object> }
+    expect(gateway.upstreams).toMatchObject({ openai: { limits: { requests: '60/1m', in_flight: 4 } } })
+    expect(gateway.models).toMatchObject({
+      a: { targets: [{ weight: 3 }], price: { input: 0.2, output: 0.4 }, limits: { max_output: 4096 } },
+    })
+    const left = lines.filter(line => line.verdict === 'by hand').map(line => line.path)
+    expect(left).toEqual(['model_list[0].litellm_params.tpm', 'model_list[1].litellm_params'])
+    expect(await sluice(['check', '--no-env'], folder)).toMatchObject({ code: 0, err: expect.stringMatching(ONLY_KEYS) })
+  })
+
   test('turns a file of LiteLLM into a valid file, with a line about each setting and no secret', async () => {
     const folder = folderOf({ 'config.yaml': LITELLM })
     const { code, out, err } = await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml', '--json'], folder)
