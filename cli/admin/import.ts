@@ -185,7 +185,7 @@ const READERS: Readonly<Record<Source, (row: Row, report: Report) => ImportedKey
 
 function unknownColumn(name: string): string {
   const near = nearest(COLUMNS, name)
-  return `There is no column ${name}${near === undefined ? '' : `: did you mean ${near}?`} The columns are ${COLUMNS.join(', ')}.`
+  return `There is no column ${name}${near === undefined ? '.' : `: did you mean ${near}?`} The columns are ${COLUMNS.join(', ')}.`
 }
 
 /** A value as text; empty if there is none. Databases write NULL and \N for that. */

@@ -189,6 +189,7 @@ describe('of new-api', () => {
 
 test('a column that our own format does not have is an error', () => {
   expect(() => readDump('csv', `name,sha256,group\nk,${HASH},x\n`)).toThrow('There is no column group: did you mean groups?')
+  expect(() => readDump('csv', `name;sha256\nk;${HASH}\n`)).toThrow('There is no column name;sha256. The columns are name, ')
 })
 
 test('a file that cannot be read is an error', () => {
