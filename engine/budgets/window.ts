@@ -69,7 +69,9 @@ export function windowAt(every: Every, zone: string, time: number): Window {
     // The offset of some zones is not a whole number of hours.
     const offset = offsetAt(zone, time)
     const start = Math.floor((time + offset) / HOUR) * HOUR - offset
-    return { start, end: start + HOUR }
+    // Clocks that are changed by half an hour are in the middle of an hour then: the one before has its first half.
+    const isSplit = (offset - offsetAt(zone, start)) % HOUR !== 0
+    return { start: isSplit ? windowAt(every, zone, start).end : start, end: start + HOUR }
   }
   const [first, next] = periodOf(every, time + offsetAt(zone, time))
   const window = { start: momentOf(zone, first), end: momentOf(zone, next) }

@@ -493,6 +493,13 @@ onEachEngine((make, kind) => {
     expect(windowAt('week', 'UTC', Date.UTC(2026, 10, 22))).toEqual({ start: Date.UTC(2026, 10, 16), end: Date.UTC(2026, 10, 23) })
     expect(windowAt('month', 'Asia/Kathmandu', Date.UTC(2026, 10, 30, 20)).start).toBe(Date.UTC(2026, 10, 30, 18, 15))
     expect(windowAt('hour', 'Asia/Kathmandu', Date.UTC(2026, 0, 1, 0, 20)).start).toBe(Date.UTC(2026, 0, 1, 0, 15))
+    // Its clocks are changed by half an hour, at 15:00 and 15:30 of UTC.
+    for (const day of [Date.UTC(2024, 3, 6), Date.UTC(2024, 9, 5)]) {
+      const hours = [windowAt('hour', 'Australia/Lord_Howe', day)]
+      while (hours.length < 26) hours.push(windowAt('hour', 'Australia/Lord_Howe', hours.at(-1)?.end as number))
+      expect(hours.slice(1).map(({ start }) => start)).toEqual(hours.slice(0, -1).map(({ end }) => end))
+      for (const { start, end } of hours) expect(windowAt('hour', 'Australia/Lord_Howe', end - 1)).toEqual({ start, end })
+    }
     expect(windowAt('ever', 'UTC', 5)).toEqual({ start: 0, end: Number.POSITIVE_INFINITY })
   })
 })
