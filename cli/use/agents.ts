@@ -29,7 +29,16 @@ export const AGENTS: Readonly<Record<string, Agent>> = {
       'https://docs.litellm.ai/docs/proxy/client_setup/claude_code',
     ],
     path: '',
-    env: { ANTHROPIC_BASE_URL: '{url}', ANTHROPIC_AUTH_TOKEN: '{key}', ANTHROPIC_MODEL: '{model}' },
+    // The agent asks for other models of its own, such as a smaller one for sub-agents that explore, which the gateway need not have.
+    env: {
+      ANTHROPIC_BASE_URL: '{url}',
+      ANTHROPIC_AUTH_TOKEN: '{key}',
+      ANTHROPIC_MODEL: '{model}',
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: '{model}',
+      ANTHROPIC_DEFAULT_SONNET_MODEL: '{model}',
+      ANTHROPIC_DEFAULT_OPUS_MODEL: '{model}',
+      ANTHROPIC_DEFAULT_FABLE_MODEL: '{model}',
+    },
     // https://code.claude.com/docs/en/env-vars: variables of each session are under `env`.
     settings: { path: '~/.claude/settings.json', member: 'env' },
     run: 'claude',
@@ -61,10 +70,17 @@ wire_api = "responses"`,
     sources: ['https://github.com/google-gemini/gemini-cli/pull/25357', 'https://www.developersdigest.tech/reference/gemini-cli/env-vars'],
     path: '',
     env: { GOOGLE_GEMINI_BASE_URL: '{url}', GEMINI_API_KEY: '{key}', GEMINI_MODEL: '{model}' },
+    // Without it the agent refuses to start with another address (validateAuthMethod of @google/gemini-cli 0.61.0).
+    file: {
+      path: '.gemini/settings.json',
+      text: `{
+  "security": { "auth": { "selectedType": "gemini-api-key" } }
+}`,
+    },
     // https://www.mintlify.com/google-gemini/gemini-cli/reference/environment-variables: an env file for this agent alone.
     settings: { path: '.gemini/.env' },
     run: 'gemini',
-    note: 'The address must begin with https://, unless it is one of this machine.',
+    note: 'The address must begin with https://, unless it is one of this machine. The agent reads .gemini/ only in a folder that it trusts: with -p, set GEMINI_CLI_TRUST_WORKSPACE=true.',
   },
   opencode: {
     title: 'opencode',

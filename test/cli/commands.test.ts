@@ -582,6 +582,14 @@ describe('sluice use', () => {
     expect(out).toContain('<your key>')
     expect(out).toMatch(/['"/]m['"]/)
   })
+
+  test('gives an agent no model of its own, which the gateway may not have', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY })
+    const { env } = json((await sluice(['use', 'claude-code', '--json'], folder)).out) as unknown as { env: Record<string, string> }
+    const models = Object.entries(env).filter(([name]) => name.endsWith('_MODEL'))
+    expect(models.map(([name]) => name)).toEqual(expect.arrayContaining(['ANTHROPIC_DEFAULT_HAIKU_MODEL', 'ANTHROPIC_DEFAULT_OPUS_MODEL']))
+    for (const [name, model] of models) expect(model, name).toBe('m')
+  })
 })
 
 describe('sluice try', () => {

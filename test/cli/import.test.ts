@@ -436,11 +436,23 @@ describe('sluice use --write', () => {
       expect(await sluice(['use', agent, '--write'], folder, env)).toMatchObject({ code: 0, err: '' })
     expect(JSON.parse(readFileSync(join(folder, 'home/.claude/settings.json'), 'utf8'))).toEqual({
       theme: 'dark',
-      env: { OTHER: '1', ANTHROPIC_BASE_URL: 'http://127.0.0.1:7000', ANTHROPIC_MODEL: 'apple' },
+      env: {
+        OTHER: '1',
+        ANTHROPIC_BASE_URL: 'http://127.0.0.1:7000',
+        ANTHROPIC_MODEL: 'apple',
+        ANTHROPIC_DEFAULT_HAIKU_MODEL: 'apple',
+        ANTHROPIC_DEFAULT_SONNET_MODEL: 'apple',
+        ANTHROPIC_DEFAULT_OPUS_MODEL: 'apple',
+        ANTHROPIC_DEFAULT_FABLE_MODEL: 'apple',
+      },
     })
     const toml = readFileSync(join(folder, 'home/.codex/config.toml'), 'utf8')
     expect(toml).toMatch(/^model = "apple"\nmodel_provider = "sluice"\n\[projects\.x\]\ntrust = true\n\n\[model_providers\.sluice\]/)
     expect(readFileSync(join(folder, '.gemini/.env'), 'utf8')).toBe('GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:7000\nGEMINI_MODEL=apple\n')
+    expect(JSON.parse(readFileSync(join(folder, '.gemini/settings.json'), 'utf8'))).toHaveProperty(
+      'security.auth.selectedType',
+      'gemini-api-key',
+    )
     expect(JSON.parse(readFileSync(join(folder, 'opencode.json'), 'utf8'))).toHaveProperty(
       'provider.sluice.options.baseURL',
       'http://127.0.0.1:7000/v1',
