@@ -55,16 +55,21 @@ function withJson(path: string, more: Json): string {
   const old = text.trim() === '' ? {} : jsonOr(text, undefined)
   if (!isObject(old))
     throw new UsageError(`${path} is not a JSON object without comments; add the settings by hand, as printed without --write.`)
-  return `${JSON.stringify(merged(old, more, path), null, 2)}\n`
+  return `${JSON.stringify(
+    merged(old, more, name => taken(path, name)),
+    null,
+    2,
+  )}\n`
 }
 
-function merged(old: Json, more: Json, path: string): Json {
+/** @param refusal the error for a member, named by its path, that has another value */
+function merged(old: Json, more: Json, refusal: (name: string) => UsageError): Json {
   const result = { ...old }
   for (const [name, value] of Object.entries(more)) {
     const before = result[name]
-    if (isObject(before) && isObject(value)) result[name] = merged(before, value, path)
+    if (isObject(before) && isObject(value)) result[name] = merged(before, value, below => refusal(`${name}.${below}`))
     else if (before === undefined || before === value) result[name] = value
-    else throw taken(path, name)
+    else throw refusal(name)
   }
   return result
 }

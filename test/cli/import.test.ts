@@ -473,13 +473,20 @@ describe('sluice use --write', () => {
       'claude-code',
       'home/.claude/settings.json',
       '{ "env": { "ANTHROPIC_BASE_URL": "https://corp.example" } }',
-      /already has ANTHROPIC_BASE_URL/,
+      /already has env\.ANTHROPIC_BASE_URL;/,
     ],
     ['claude-code', 'home/.claude/settings.json', '{ "env": "none" }', /already has env/],
     ['claude-code', 'home/.claude/settings.json', '[1, 2]', /is not a JSON object/],
     ['claude-code', 'home/.claude/settings.json', '// mine\n{}', /is not a JSON object/],
     ['gemini-cli', '.gemini/.env', '# mine\n\nGEMINI_MODEL=theirs\n', /already has GEMINI_MODEL/],
+    [
+      'gemini-cli',
+      '.gemini/settings.json',
+      '{"security":{"auth":{"selectedType":"vertex-ai"}}}',
+      /already has security\.auth\.selectedType;/,
+    ],
     ['opencode', 'opencode.json', '{ "model": "theirs" }', /already has model/],
+    ['opencode', 'opencode.json', 'null', /is not a JSON object/],
   ])('leaves a file with other values alone: %s %s %s', async (agent, path, text, said) => {
     const folder = folderOf({ 'gateway.yaml': file(''), [path]: text })
     const { code, err } = await sluice(['use', agent, '--write'], folder, { HOME: join(folder, 'home') })
