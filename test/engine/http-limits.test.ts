@@ -120,6 +120,7 @@ describe('the library of the server', () => {
     ['a head without headers', 'GET /livez HTTP/1.1\r\n\r\n'],
     ['white space before a colon', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some : y\r\n\r\n'],
     ['a folded line', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: y\r\n z\r\n\r\n'],
+    ['a name with an underscore', 'GET /livez HTTP/1.1\r\nHost: x\r\nsession_id: y\r\n\r\n'],
     ['a line without a colon', 'GET /livez HTTP/1.1\r\nHost: x\r\nnothing\r\n\r\n'],
     ['a control character in a value', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: a\u0001b\r\n\r\n'],
     ['more than 98 lines', `GET /livez HTTP/1.1\r\nHost: x\r\n${'X-Some: y\r\n'.repeat(98)}\r\n`],
