@@ -268,6 +268,8 @@ export interface TextPaths {
 export interface AnswerSize {
   length: number
   end: string
+  /** What is counted in its request. */
+  asked: RawUsage | undefined
 }
 
 export interface Dialect {

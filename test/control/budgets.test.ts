@@ -472,6 +472,9 @@ models:
   written: { prices: [{ from: 2026-01-01, input: 6, output: 10 }] }
   embedded: { context: 2048, prices: [{ from: 2026-01-01, input: 1 }] }
   worded: { prices: [{ from: 2026-01-01, input: 1, output: 1 }] }
+  spoken: { prices: [{ from: 2026-01-01, input: 1, output: 10, audio_output: 12 }] }
+  timed: { prices: [{ from: 2026-01-01, second: 0.1 }] }
+  read: { prices: [{ from: 2026-01-01, character: 15 }] }
   paged: { prices: [{ from: 2026-01-01, page: 0.1 }] }
 `
 
@@ -502,6 +505,10 @@ const SUBTITLES: Record<string, { type: string; body: string }> = {
   vtt: { type: 'text/vtt', body: `WEBVTT\n\n00:00.000 --> 00:59.000\n${TEXT}01:00.000 --> 02:10.000\n${TEXT}` },
 }
 
+/** What a recording has whose price is for its seconds. */
+const TOKENS = { type: 'tokens', input_tokens: 40, output_tokens: 14, total_tokens: 54 }
+const SOUND = { type: 'audio/mpeg', body: 'not looked into' }
+
 describe('what is not text', () => {
   let server: Server
   let gateway: Instance
@@ -513,10 +520,11 @@ describe('what is not text', () => {
       request.on('end', () => {
         const form = Object.keys(SUBTITLES).find(name => body.includes(`\r\n\r\n${name}\r\n`))
         const found = FOUND.find(([end]) => end.test(request.url ?? ''))?.[1]
-        const { type, body: text } = (form && SUBTITLES[form]) || {
-          type: 'application/json',
-          body: JSON.stringify(found ?? { text: TEXT }),
-        }
+        const { type, body: text } = (form && SUBTITLES[form]) ||
+          (request.url?.endsWith('speech') && SOUND) || {
+            type: 'application/json',
+            body: JSON.stringify(found ?? { text: TEXT, ...(body.includes('\r\n\r\ntimed\r\n') && { usage: TOKENS }) }),
+          }
         response.setHeader('content-type', type).end(text)
       })
     })
@@ -546,6 +554,9 @@ describe('what is not text', () => {
           written: at('openai', 'written'),
           embedded: at('openai', 'embedded'),
           paged: at('openai', 'paged'),
+          spoken: at('openai', 'spoken'),
+          read: at('openai', 'read'),
+          timed: at('openai', 'timed'),
           'at-kling': at('kling', 'filmed'),
           'at-jimeng': at('jimeng', 'filmed'),
           'worded-at-kling': at('kling', 'worded'),
@@ -582,6 +593,19 @@ describe('what is not text', () => {
 
   test.each<[name: string, path: string, body: () => object, charge: unknown, isEstimated?: boolean]>([
     ['a picture that is counted in tokens', '/v1/images/generations', () => ({ model: 'painted', prompt }), 30_050_000],
+    [
+      'speech of 400 characters that is counted in tokens',
+      '/v1/audio/speech',
+      () => ({ model: 'spoken', voice: 'a', input: 'x'.repeat(400) }),
+      100 * 1_000 + 520 * 12_000,
+      true,
+    ],
+    [
+      'speech of 400 characters that is counted in characters',
+      '/v1/audio/speech',
+      () => ({ model: 'read', voice: 'a', input: 'x'.repeat(400) }),
+      400 * 15_000,
+    ],
     ['a video', '/v1/videos', () => ({ model: 'filmed', prompt }), 400_000_000],
     ['a video, from the JSON endpoint', '/v1/video/generations', () => ({ model: 'filmed', prompt, duration: 4 }), 400_000_000],
     ['a video at Kling', '/v1/videos', () => ({ model: 'at-kling', prompt, seconds: '10' }), 1_000_000_000],
@@ -616,6 +640,13 @@ describe('what is not text', () => {
     ],
     ['a text of 45 bytes: three seconds', '/v1/audio/transcriptions', () => recording('heard', 'text'), 300_000_000, true],
     ['a text in JSON, of 70 bytes: five seconds', '/v1/audio/transcriptions', () => recording('heard', 'json'), 500_000_000, true],
+    [
+      'a text in JSON whose report is in tokens, of 155 bytes: eleven seconds',
+      '/v1/audio/transcriptions',
+      () => recording('timed', 'json'),
+      1_100_000_000,
+      true,
+    ],
     ['subtitles of 2:10', '/v1/audio/transcriptions', () => recording('heard', 'srt'), 13_000_000_000, true],
     ['web subtitles of 2:10', '/v1/audio/transcriptions', () => recording('heard', 'vtt'), 13_000_000_000, true],
     ['a translation as subtitles', '/v1/audio/translations', () => recording('heard', 'srt'), 13_000_000_000, true],
