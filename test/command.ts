@@ -10,6 +10,9 @@ import { afterAll } from 'vitest'
 /** The built program. */
 export const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js')
 
+/** Node's flags of a gateway, as `npm start` gives them: one that is started without them starts another process. */
+export const FLAGS = ['--max-semi-space-size=32']
+
 const HOST = join(import.meta.dirname, 'command-host.mjs')
 
 export interface Ended {

@@ -6,12 +6,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dump } from 'js-yaml'
+import { FLAGS, MAIN } from './command.js'
 import { KEY } from './harness.js'
 import { sleep } from './polling.js'
 
-const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js')
-/** What the command's first line and `npm start` give it. */
-const FLAGS = ['--max-semi-space-size=32']
 /** How often its memory is looked at: milliseconds. */
 const LOOK = 10
 

@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream'
 import { dump } from 'js-yaml'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../cli/ports.js'
-import { foldersOf, MAIN } from '../command.js'
+import { FLAGS, foldersOf, MAIN } from '../command.js'
 import { startSimulator } from '../harness.js'
 import { sleep, until } from '../polling.js'
 
@@ -57,7 +57,7 @@ async function start(more: Record<string, unknown>, out: number | 'socket' | 'pi
     ...more,
   }
   const cwd = folder({ 'gateway.yaml': dump(file) })
-  const child = spawn(process.execPath, [MAIN, 'start', '--config', join(cwd, 'gateway.yaml')], {
+  const child = spawn(process.execPath, [...FLAGS, MAIN, 'start', '--config', join(cwd, 'gateway.yaml')], {
     cwd,
     stdio: ['ignore', ends?.writer ?? (out === 'socket' ? 'pipe' : out), 'pipe'],
   })

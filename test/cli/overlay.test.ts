@@ -21,10 +21,10 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import type * as StoreModule from '../../cli/overlay/store.js'
+import { FLAGS, MAIN } from '../command.js'
 import { sleep } from '../polling.js'
 
 const root = join(import.meta.dirname, '..', '..')
-const main = join(root, 'dist', 'cli', 'main.js')
 const { prune } = (await import(pathToFileURL(join(root, 'dist/cli/overlay/store.js')).href)) as typeof StoreModule
 const outer = mkdtempSync(join(tmpdir(), 'sluice-overlay-'))
 const children: ChildProcess[] = []
@@ -62,7 +62,7 @@ interface Running {
 
 function run(home: string, args: readonly string[], how: { limit?: number; env?: Record<string, string> } = {}): Running {
   const env = { ...process.env, XDG_CACHE_HOME: '', HOME: home, TMPDIR: home, ...how.env }
-  const all = [process.execPath, main, ...args]
+  const all = [process.execPath, ...FLAGS, MAIN, ...args]
   // What a shell limits, a disk could.
   const child =
     how.limit === undefined

@@ -25,10 +25,9 @@ import { promisify } from 'node:util'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { below } from '../../tools/proc.mjs'
-import { sluice } from '../command.js'
+import { FLAGS, MAIN, sluice } from '../command.js'
 import { KEY, startSimulator } from '../harness.js'
 
-const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
 const children: ChildProcess[] = []
 let simulator: Awaited<ReturnType<typeof startSimulator>>
@@ -79,7 +78,7 @@ function runOn(
   code: Promise<number | null>
 } {
   const cwd = mkdtempSync(join(folder, 'cwd-'))
-  const child = spawn(node, [main, ...args], { cwd, env: { ...process.env, NOT_THERE: '', ...env } })
+  const child = spawn(node, [...FLAGS, MAIN, ...args], { cwd, env: { ...process.env, NOT_THERE: '', ...env } })
   children.push(child)
   const lines: string[] = []
   let errors = ''
@@ -127,7 +126,7 @@ describe('sluice start', () => {
     const wrong = join(folder, 'colours.yaml')
     writeFileSync(wrong, 'modles: {}\n')
     // `exec`: a shell that is left between them (dash) ends with 130 itself when Ctrl-C reaches it.
-    const command = `${process.execPath} ${main} check ${wrong}; exec ${process.execPath} ${main} start --config ${path}`
+    const command = `${process.execPath} ${MAIN} check ${wrong}; exec ${process.execPath} ${MAIN} start --config ${path}`
     // A program that gives commands a terminal.
     const terminal = spawn('/usr/bin/script', ['-qefc', command, '/dev/null'], { stdio: 'pipe', env: { ...process.env, NO_COLOR: '' } })
     let out = ''
@@ -493,7 +492,7 @@ test('a program that embeds the gateway has its standard output to itself: its l
     `import { request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import pino from ${urlOf(createRequire(import.meta.url).resolve('pino'))}
-import { serve } from ${urlOf(join(dirname(main), 'embed.js'))}
+import { serve } from ${urlOf(join(dirname(MAIN), 'embed.js'))}
 const lines = []
 const log = pino({ level: 'info', base: null }, { write: line => lines.push(JSON.parse(line)) })
 const gateway = await serve({ content: { listen: '127.0.0.1:0', store: 'sqlite' }, ...(process.argv[2] === 'log' && { log }) })

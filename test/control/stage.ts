@@ -9,7 +9,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { dump, load } from 'js-yaml'
 import { below } from '../../tools/proc.mjs'
-import { type CommandHost, createCommandHost, type Ended, MAIN } from '../command.js'
+import { type CommandHost, createCommandHost, type Ended, FLAGS, MAIN } from '../command.js'
 import { startSimulator } from '../harness.js'
 import { PATIENCE, sleep } from '../polling.js'
 
@@ -101,7 +101,7 @@ function spawnInstance(simulator: string, file: Record<string, unknown>, folder:
       ...file,
     }),
   )
-  return spawn(process.execPath, ['--max-semi-space-size=32', MAIN, 'start', '--config', config], {
+  return spawn(process.execPath, [...FLAGS, MAIN, 'start', '--config', config], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

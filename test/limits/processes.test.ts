@@ -9,11 +9,11 @@ import { Redis } from 'ioredis'
 import { dump } from 'js-yaml'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { below } from '../../tools/proc.mjs'
+import { FLAGS, MAIN } from '../command.js'
 import { KEY, simulated, startSimulator } from '../harness.js'
 import { still } from '../polling.js'
 import { REDIS, startRedis, type TestRedis } from '../redis.js'
 
-const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
 const children: ChildProcess[] = []
 let simulator: Awaited<ReturnType<typeof startSimulator>>
@@ -53,7 +53,7 @@ const rewrite = (more: Record<string, unknown>): void => write(count - 1, more)
 async function start(more: Record<string, unknown>): Promise<Instance> {
   const path = pathOf(count)
   write(count++, more)
-  const child = spawn(process.execPath, [main, 'start', '--config', path], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...FLAGS, MAIN, 'start', '--config', path], { stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(child)
   const lines: Instance['lines'] = []
   const url = await new Promise<string>((resolve, reject) => {
