@@ -145,7 +145,13 @@ test('long conversations that many requests continue do not keep others from the
   // No process has seen these keys before.
   for (const key of keys) statuses.push((await post({ input: 'x', store: false }, key)).status)
   expect(statuses).toEqual(keys.map(() => 200))
-  expect((await heavy).map(({ status }) => status)).toContain(200)
+  for (const { status } of await heavy) expect([200, 503]).toContain(status)
+  // How many there is room for, a busy machine decides; when they are over, there is room for one.
+  const again = await until(
+    async () => (await post({ input: 'More', previous_response_id: id })).status,
+    status => status !== 503,
+  )
+  expect(again).toBe(200)
   await busy.stop()
 })
 
