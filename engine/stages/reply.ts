@@ -26,7 +26,7 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   if (outcome.kind === 'whole') {
     const usage = mergeUsage(exchange.log.usage, readUsage(binding.to.usage, outcome.body))
     if (usage) exchange.log.usage = usage
-    estimator(outcome.attempt)?.(Buffer.from(outcome.text))
+    if (binding.to.estimated) estimator(outcome.attempt)?.(Buffer.from(outcome.text))
   }
   const charge = snapshot.exposes?.cost ? chargeOf(exchange) : undefined
   if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
