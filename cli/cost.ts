@@ -191,9 +191,9 @@ function sourceOf(row: Row, plan: PlanFacts, gateway: GatewayConfig, config: str
 
 /** The name by which the catalogue knows the model of a row's target. Throws a CommandError if the row names a pattern in its place. */
 function catalogueName({ id, model }: Row, target: string, { models }: GatewayConfig): string {
-  const [name, upstream] = [target.slice(target.indexOf('/') + 1), target.slice(0, target.indexOf('/'))]
   const targets = Object.hasOwn(models, model as string) ? models[model as string]?.targets : undefined
-  const known = targets?.find(one => one.upstream === upstream && (one.model ?? model) === name)?.known_as ?? name
+  const served = targets?.find(one => `${one.upstream}/${one.model ?? model}` === target)
+  const known = served?.known_as ?? target.slice(target.indexOf('/') + 1)
   if (known.includes('*'))
     throw new CommandError(
       `The exchange ${id} is of the pattern ${model}, and its row does not have the model's name: its price is unknown here.`,

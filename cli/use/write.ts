@@ -55,11 +55,8 @@ function withJson(path: string, more: Json): string {
   const old = text.trim() === '' ? {} : jsonOr(text, undefined)
   if (!isObject(old))
     throw new UsageError(`${path} is not a JSON object without comments; add the settings by hand, as printed without --write.`)
-  return `${JSON.stringify(
-    merged(old, more, name => taken(path, name)),
-    null,
-    2,
-  )}\n`
+  const all = merged(old, more, name => taken(path, name))
+  return `${JSON.stringify(all, null, 2)}\n`
 }
 
 /** @param refusal the error for a member, named by its path, that has another value */
