@@ -313,6 +313,8 @@ export interface Dialect {
    * is one; `isOne` decides about others.
    */
   answer?: { markers: readonly string[]; members: readonly string[]; isOne(body: Json): Json }
+  /** Where an answer, or the first event of a stream, names the model, if the client wants the name that it requested there. */
+  answerModel?: readonly (readonly string[])[]
   /** Content types that bytes never have which are an answer. */
   noAnswer?: readonly string[]
   /** Lists of numbers in an answer that a client may want as base64 of 32-bit floats, and the member that asks for it. */

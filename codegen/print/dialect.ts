@@ -95,6 +95,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
     keep: keepRule(name, project, modules),
     answer: data.answer && { markers: data.answer.marker, members: topMembers(data.answer.when) ?? [], isOne: own('answer') },
+    answerModel: data.answer_model?.map(pathOf),
     noAnswer: data.no_answer,
     complete: data.complete && {
       response: completions(data.complete.response),

@@ -4,10 +4,10 @@
 import { memberAt, valuesAt } from '../core/members.js'
 import type { Json } from '../plan.js'
 import type { Attempt } from './attempt.js'
-import { type IdSealer, replacer, textsAt } from './seal-ids.js'
+import { type Rewriter, replacer, textsAt } from './seal-ids.js'
 
 /** Undefined if the answer is not kept here, or has the gateway's ids anyway. */
-export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): IdSealer | undefined {
+export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): Rewriter | undefined {
   const { keep } = binding.from
   const rule = keep?.ownIds
   if (input.turn === undefined || keep === undefined || rule === undefined) return undefined

@@ -10,18 +10,20 @@ import type { Outcome } from './outcome.js'
 import { ownIdsOf } from './own-ids.js'
 import { understood } from './read-answer.js'
 import { relayBytes } from './relay-bytes.js'
-import { type IdSealer, idSealerOf } from './seal-ids.js'
+import { requestedNameOf } from './requested-name.js'
+import { idSealerOf, type Rewriter } from './seal-ids.js'
 import { relayStream } from './stream/relay.js'
 
 /** Resolves when a stream, or bytes, have been passed on; a whole body leaves at the end of the event loop's turn. */
 export function reply(outcome: Outcome): Promise<void> | undefined {
   const { binding, exchange, snapshot, route, choice, input } = outcome.attempt
   const ownIds = input.turn && ownIdsOf(outcome.attempt)
-  const idSealer = ownIds ?? (route.sealedIds || choice.task ? idSealerOf(outcome.attempt) : undefined)
+  const ids = ownIds ?? (route.sealedIds || choice.task ? idSealerOf(outcome.attempt) : undefined)
+  const rewriter = ids ?? (binding.from.answerModel && requestedNameOf(outcome.attempt))
   const headers = headersOf(outcome)
   exchange.log.isStream = outcome.kind === 'stream'
   noteAsked(outcome)
-  if (outcome.kind === 'stream') return relayStream(outcome, headers, idSealer)
+  if (outcome.kind === 'stream') return relayStream(outcome, headers, rewriter)
   if (outcome.kind === 'bytes') return relayBytes(outcome.response, headers, outcome.attempt)
   if (outcome.kind === 'whole') {
     const usage = mergeUsage(exchange.log.usage, readUsage(binding.to.usage, outcome.body))
@@ -30,7 +32,7 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   }
   const charge = snapshot.exposes?.cost ? chargeOf(exchange) : undefined
   if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
-  const text = idSealer ? understood(() => withSealedIds(outcome.text, idSealer)) : outcome.text
+  const text = rewriter ? understood(() => rewritten(outcome.text, rewriter)) : outcome.text
   if (input.turn) keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
   binding.target.health.succeed()
   const status = outcome.kind === 'whole' && binding.mapping === undefined ? outcome.response.status : 200
@@ -46,8 +48,8 @@ function noteAsked({ attempt: { binding, exchange, input }, rendered }: Outcome)
   if (usage) exchange.log.usage = usage
 }
 
-function withSealedIds(body: Buffer | string, idSealer: IdSealer): string {
-  return idSealer.whole(typeof body === 'string' ? body : body.toString('utf8'))
+function rewritten(body: Buffer | string, rewriter: Rewriter): string {
+  return rewriter.whole(typeof body === 'string' ? body : body.toString('utf8'))
 }
 
 function headersOf(outcome: Outcome): Record<string, string> {

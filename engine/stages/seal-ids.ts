@@ -8,17 +8,19 @@ import { endOfString } from '../wire/json/end-of-string.js'
 import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
 
-/** Replaces ids in an answer. */
-export interface IdSealer {
+/** Replaces texts in an answer, such as ids. */
+export interface Rewriter {
   whole(text: string): string
   /** Whole events of a stream. */
   block(text: string): string
   /** The JSON of one event of a stream. */
   event(text: string): string
+  /** Whether the rest of a stream stays as it is. */
+  isDone?(): boolean
 }
 
 /** Undefined if the route has no ids to seal. */
-export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attempt): IdSealer | undefined {
+export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attempt): Rewriter | undefined {
   const { sealedIds, follow } = route
   const { task } = choice
   if (sealedIds === undefined && task === undefined) return undefined
@@ -80,7 +82,7 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 type Learn = (text: string) => void
 
 /** Replaces the ids of a whole answer, or of events, after the ids in each were learned: there may be none to learn. */
-export function replacer(nameOf: NameOf, learnWhole: Learn | undefined, learnEvent: Learn | undefined): IdSealer {
+export function replacer(nameOf: NameOf, learnWhole: Learn | undefined, learnEvent: Learn | undefined): Rewriter {
   const learned = (text: string, learn: Learn | undefined): string => {
     learn?.(text)
     return renamed(text, nameOf)

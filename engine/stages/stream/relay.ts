@@ -14,14 +14,14 @@ import type { Attempt } from '../attempt.js'
 import { hasBrokenOff } from '../evidence.js'
 import { keeperOf } from '../kept.js'
 import type { Outcome } from '../outcome.js'
-import type { IdSealer } from '../seal-ids.js'
+import type { Rewriter } from '../seal-ids.js'
 import { gathering } from './gather.js'
 import type { EventHandler, Output } from './handler.js'
 import { passing } from './pass.js'
 import type { Piece } from './pieces.js'
 import { asStreamError, EVENT_LIMIT } from './stream-errors.js'
 import { translating } from './translate.js'
-import { completingWriter, createRecall, createWriter, type EventWriter, keepingWriter, type Recall, sealingWriter } from './write.js'
+import { completingWriter, createRecall, createWriter, type EventWriter, keepingWriter, type Recall, rewritingWriter } from './write.js'
 
 /** Milliseconds of silence after which the client gets a keep-alive. */
 const KEEP_ALIVE_AFTER = 15_000
@@ -30,8 +30,8 @@ const KEEP_ALIVE_AFTER = 15_000
 export type StreamStart = Extract<Outcome, { kind: 'stream' }>
 
 /** Relays a stream; resolves when it has ended, for whatever reason. */
-export function relayStream(start: StreamStart, headers: Readonly<Record<string, string>>, idSealer: IdSealer | undefined): Promise<void> {
-  return new Promise(resolve => new StreamRelay(start, headers, idSealer, resolve).begin(start.first))
+export function relayStream(start: StreamStart, headers: Readonly<Record<string, string>>, rewriter: Rewriter | undefined): Promise<void> {
+  return new Promise(resolve => new StreamRelay(start, headers, rewriter, resolve).begin(start.first))
 }
 
 class StreamRelay implements Output, Deadline {
@@ -58,7 +58,7 @@ class StreamRelay implements Output, Deadline {
   constructor(
     start: StreamStart,
     headers: Readonly<Record<string, string>>,
-    idSealer: IdSealer | undefined,
+    rewriter: Rewriter | undefined,
     private readonly resolve: () => void,
   ) {
     const { binding, route, exchange } = start.attempt
@@ -81,11 +81,11 @@ class StreamRelay implements Output, Deadline {
     this.due = this.lastWrite + KEEP_ALIVE_AFTER
     const keep = keeperOf(start.attempt)
     const writer = keep && from.keep ? keepingWriter(this.writer, from.keep, keep) : this.writer
-    const sealing = idSealer ? sealingWriter(writer, idSealer) : writer
+    const changing = rewriter ? rewritingWriter(writer, rewriter) : writer
     const output = keep && from.keep ? keeping(this, from.keep, keep) : this
     this.handler = isPassing
-      ? passing(start, lineEnd, idSealer ? sealed(output, idSealer) : output)
-      : translating(start, mapping ? completingWriter(sealing, from) : sealing, this)
+      ? passing(start, lineEnd, rewriter ? rewriting(output, rewriter) : output)
+      : translating(start, mapping ? completingWriter(changing, from) : changing, this)
   }
 
   begin(first: Buffer | undefined): void {
@@ -222,20 +222,20 @@ function keeping(output: Output, { final, answer }: KeepRule, keep: (answer: Jso
   }
 }
 
-/** Seals the ids in events that pass. */
-function sealed(output: Output, idSealer: IdSealer): Output {
+/** Rewrites events that pass. */
+function rewriting(output: Output, rewriter: Rewriter): Output {
   return {
-    write: piece => output.write(idSealer.block(piece.toString('utf8'))),
+    write: piece => output.write(rewriter.isDone?.() ? piece : rewriter.block(piece.toString('utf8'))),
     end: () => output.end(),
-    fail: error => output.fail(sealedError(error, idSealer)),
+    fail: error => output.fail(rewrittenError(error, rewriter)),
   }
 }
 
-/** Seals the ids in the event that reports a failure. */
-function sealedError(error: GatewayError, idSealer: IdSealer): GatewayError {
+/** Rewrites the event that reports a failure. */
+function rewrittenError(error: GatewayError, rewriter: Rewriter): GatewayError {
   const { event } = error.more
   if (event === undefined) return error
-  return new GatewayError(error.kind, error.message, { ...error.more, event: JSON.parse(idSealer.event(JSON.stringify(event))) })
+  return new GatewayError(error.kind, error.message, { ...error.more, event: JSON.parse(rewriter.event(JSON.stringify(event))) })
 }
 
 /** The last event of a body that ended without a blank line, with the missing line ends; undefined if it was cut. */

@@ -9,7 +9,7 @@ import { completedEvents } from '../../wire/json/complete.js'
 import { isTooDeep } from '../../wire/json/depth.js'
 import { releaseDigits } from '../../wire/json/digits.js'
 import { parseEvents } from '../../wire/sse.js'
-import type { IdSealer } from '../seal-ids.js'
+import type { Rewriter } from '../seal-ids.js'
 import { joined, type Piece } from './pieces.js'
 
 export interface EventWriter {
@@ -20,9 +20,9 @@ export interface EventWriter {
   end(before: Piece | undefined): void
 }
 
-/** Seals the ids of events before they are written. */
-export function sealingWriter(writer: EventWriter, idSealer: IdSealer): EventWriter {
-  return { ...writer, events: list => writer.events(list.map((text, index) => (index % 2 === 0 ? text : idSealer.event(text)))) }
+/** Rewrites events before they are written. */
+export function rewritingWriter(writer: EventWriter, rewriter: Rewriter): EventWriter {
+  return { ...writer, events: list => writer.events(list.map((text, index) => (index % 2 === 0 ? text : rewriter.event(text)))) }
 }
 
 /** Keeps the whole answer when an event holds it, before the event is written. */

@@ -1,0 +1,49 @@
+// Gives an answer in the client's own dialect the name that the client requested, if the provider was asked under another one: a
+// client may take it for the answer of another model otherwise, and not send back what only the same model may read.
+
+import { memberAt } from '../core/members.js'
+import type { Body } from '../plan.js'
+import { parseEvents } from '../wire/sse.js'
+import type { Attempt } from './attempt.js'
+import { replaced } from './replaced.js'
+import type { Rewriter } from './seal-ids.js'
+
+/** Undefined if the dialect's clients do not need it, or the provider was asked under the requested name. */
+export function requestedNameOf({ binding, input }: Attempt): Rewriter | undefined {
+  const { answerModel } = binding.from
+  const requested = input.model
+  if (answerModel === undefined || binding.mapping || requested === undefined || requested === binding.target.model) return undefined
+  // A stream names the model once.
+  let isDone = false
+  const renamed = (text: string): string => {
+    const body = objectIn(text)
+    const found = body && answerModel.find(path => typeof memberAt(body, path) === 'string')
+    if (body === undefined || found === undefined) return text
+    isDone = true
+    return replaced(Buffer.from(text), body, [[found.join('.'), requested]]).toString()
+  }
+  return {
+    whole: renamed,
+    event: text => (isDone ? text : renamed(text)),
+    block(text) {
+      let made = text
+      parseEvents(text, data => {
+        // Data in several lines is not found, and passes.
+        made = made.replace(data, () => renamed(data))
+        return isDone
+      })
+      return made
+    },
+    isDone: () => isDone,
+  }
+}
+
+/** Undefined if a text is no object; another stage judges that. */
+function objectIn(text: string): Body | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Body) : undefined
+  } catch {
+    return undefined
+  }
+}
