@@ -34,9 +34,12 @@ const MOST_READ = 4 * MOST_TEXT
 const MOST_ITEMS = 1_000
 /** Rows that one removal step reads. */
 const CHUNK = 500
-/** Another process may still be writing the answer: milliseconds between checks, and how many checks. */
-const RETRY_DELAY = 100
-const ATTEMPTS = 4
+/**
+ * Another instance may still be writing the answer: milliseconds before each further check. A busy store needs longer than
+ * most do, and a client whose answer counts as unknown has lost its conversation; a worker waits 2 s. Who only looks can look again.
+ */
+const LOOKS = [100, 100, 100]
+const CONTINUATIONS = [...LOOKS, 200, 500]
 
 /** The parts of an answer are sealed apart, so that one can be opened without the other. */
 type Part = 'input' | 'answer'
@@ -99,16 +102,18 @@ async function rowOf({ db }: Store, caller: string, id: string): Promise<KeptTab
 }
 
 /** Checks again for a moment: the caller may have got the answer before it was written. */
-async function awaited<Value>(look: () => Promise<Value>, isThere: (value: Value) => boolean): Promise<Value> {
-  for (let attempt = 1; ; attempt++) {
+async function awaited<Value>(delays: readonly number[], look: () => Promise<Value>, isThere: (value: Value) => boolean): Promise<Value> {
+  for (const delay of delays) {
     const value = await look()
-    if (isThere(value) || attempt === ATTEMPTS) return value
-    await new Promise(done => setTimeout(done, RETRY_DELAY))
+    if (isThere(value)) return value
+    await new Promise(done => setTimeout(done, delay))
   }
+  return look()
 }
 
 export async function look(store: Store, options: KeptOptions, caller: string, id: string): Promise<KeptAnswer | null> {
   const row = await awaited(
+    LOOKS,
     () => rowOf(store, caller, id),
     found => found !== undefined,
   )
@@ -119,6 +124,7 @@ export async function look(store: Store, options: KeptOptions, caller: string, i
 export async function conversation(store: Store, options: KeptOptions, caller: string, id: string): Promise<KeptAnswer[] | null> {
   const rows: KeptTable[] = []
   let next: KeptTable | undefined = await awaited(
+    CONTINUATIONS,
     () => rowOf(store, caller, id),
     found => found !== undefined,
   )
@@ -164,7 +170,7 @@ export async function answersWithItems(
       .where('expires_at', '>', Date.now())
       .execute()
   // The newest item is the one that may still be on its way.
-  const found = await awaited(find, rows => !isAwaited || rows.some(row => row.item_id === ids.at(-1)))
+  const found = await awaited(CONTINUATIONS, find, rows => !isAwaited || rows.some(row => row.item_id === ids.at(-1)))
   const kept = new Map(found.map(({ kept_id, size, expires_at }) => [kept_id, { id: kept_id, size, expires_at }]))
   if ([...kept.values()].reduce((sum, { size }) => sum + size, 0) > MOST_READ) return null
   const answers: KeptAnswer[] = []

@@ -146,6 +146,15 @@ onEachEngine(make => {
     await store.close()
   })
 
+  test('a request that continues an answer waits longer for it: a busy store may need so long to write', async () => {
+    const store = await open()
+    const asked = conversation(store, options, 'ada', 'later')
+    const items = answersWithItems(store, options, 'ada', ['item-later'], true)
+    setTimeout(() => void keep(store, options, { ...turn('later', null), items: ['item-later'] }), 700)
+    expect([(await asked)?.length, (await items)?.length]).toEqual([1, 1])
+    await store.close()
+  })
+
   test('a continued answer is kept longer, and others expire', async () => {
     const store = await open()
     const at = Date.now()
