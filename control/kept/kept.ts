@@ -120,25 +120,47 @@ export async function look(store: Store, options: KeptOptions, caller: string, i
   return (row && (await opened(row, options))) ?? null
 }
 
+type Turn = Pick<KeptTable, 'id' | 'size'>
+
+/** The turns up to an answer, first turn first, as far as they are there; one more than may be if there are too many. */
+async function chainTo({ db }: Store, caller: string, id: string): Promise<Turn[]> {
+  const now = Date.now()
+  // In one question: a distant store would need too long for one about each turn. The caller comes from the turn, so that
+  // Postgres looks for each turn by its id, and does not read all of the caller's.
+  const { rows } = await sql<Turn>`
+    with recursive turn(caller, id, previous, size, place) as (
+      select caller, id, previous, size, 1 from kept where caller = ${caller} and id = ${id} and expires_at > ${now}
+      union all
+      select kept.caller, kept.id, kept.previous, kept.size, turn.place + 1
+      from turn join kept on kept.caller = turn.caller and kept.id = turn.previous
+      where kept.expires_at > ${now} and turn.place <= ${sql.lit(MOST_TURNS)}
+    )
+    select id, size from turn order by place desc`.execute(db)
+  return rows
+}
+
+/** The rows of turns, in their order; fewer if some were removed meanwhile. */
+async function rowsOf({ db }: Store, caller: string, turns: readonly Turn[]): Promise<KeptTable[]> {
+  if (turns.length === 0) return []
+  const ids = turns.map(({ id }) => id)
+  const rows = await db.selectFrom('kept').selectAll().where('caller', '=', caller).where('id', 'in', ids).execute()
+  const byId = new Map(rows.map(row => [row.id, row]))
+  return ids.flatMap(id => byId.get(id) ?? [])
+}
+
 /** The conversation up to an answer, first turn first, whose answers start their lifetime anew. Null if it is too long. */
 export async function conversation(store: Store, options: KeptOptions, caller: string, id: string): Promise<KeptAnswer[] | null> {
-  const rows: KeptTable[] = []
-  let next: KeptTable | undefined = await awaited(
+  const chain = await awaited(
     CONTINUATIONS,
-    () => rowOf(store, caller, id),
-    found => found !== undefined,
+    () => chainTo(store, caller, id),
+    found => found.length > 0,
   )
-  let length = 0
-  while (next !== undefined) {
-    rows.unshift(next)
-    length += next.size
-    if (rows.length > MOST_TURNS || length > MOST_TEXT) return null
-    next = next.previous === null ? undefined : await rowOf(store, caller, next.previous)
-    // A removed turn invalidates everything before it: half a conversation would be a different one.
-    if (next === undefined && rows[0]?.previous !== null) return []
-  }
+  if (chain.length > MOST_TURNS || chain.reduce((sum, { size }) => sum + size, 0) > MOST_TEXT) return null
+  const rows = await rowsOf(store, caller, chain)
+  // A removed turn invalidates everything before it: half a conversation would be a different one.
+  if (rows.length < chain.length || rows[0]?.previous !== null) return []
   const turns: KeptAnswer[] = []
-  length = 0
+  let length = 0
   for (const row of rows) {
     const turn = await opened(row, options)
     if (turn === undefined) return []

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { PluginTransformQueryArgs, PluginTransformResultArgs } from 'kysely'
 import { afterAll, expect, test } from 'vitest'
 import type * as KeptModule from '../../control/kept/kept.js'
 import type { Room } from '../../control/kept/room.js'
@@ -98,7 +99,7 @@ onEachEngine(make => {
     let isThere = false
     void found.then(() => (isThere = true))
     // Longer than an answer of another process is waited for.
-    expect(await still(() => isThere, 800)).toBe(false)
+    expect(await still(() => isThere, 1_200)).toBe(false)
     release()
     await kept
     expect(JSON.stringify(await found)).toContain('late')
@@ -135,6 +136,23 @@ onEachEngine(make => {
     expect(await look(store, options, 'ada', 'old')).toEqual(whole)
     expect(await conversation(store, options, 'ada', 'old')).toEqual([whole])
     expect(await answersWithItems(store, options, 'ada', ['i'], false)).toMatchObject([{ answer: whole.answer }])
+    await store.close()
+  })
+
+  test('the store is not asked about each turn of a long conversation', async () => {
+    const store = await open()
+    for (let index = 0; index < 200; index++) await keep(store, options, turn(`t${index}`, index === 0 ? null : `t${index - 1}`))
+    let asked = 0
+    const counting = {
+      transformQuery: ({ node }: PluginTransformQueryArgs) => {
+        asked++
+        return node
+      },
+      transformResult: async ({ result }: PluginTransformResultArgs) => result,
+    }
+    const turns = await conversation({ ...store, db: store.db.withPlugin(counting) }, options, 'ada', 't199')
+    expect(turns?.map(one => one.answer)).toEqual(Array.from({ length: 200 }, (_, index) => JSON.stringify({ id: `t${index}` })))
+    expect(asked).toBeLessThan(5)
     await store.close()
   })
 
