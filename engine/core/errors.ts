@@ -101,6 +101,20 @@ export function unknownId(route: Pick<RoutePlan, 'follow' | 'unknownId'>, id: Js
   return new GatewayError('not_found', text, { param, code, status })
 }
 
+/** The id is the caller's, so it is not unknown: its provider has nothing like this route. */
+export function unservedTask({ follow }: Pick<RoutePlan, 'follow'>, id: string): GatewayError {
+  return new GatewayError('invalid_request', `The provider of '${id.slice(0, LONGEST_ID)}' does not serve this route.`, {
+    param: follow?.path.at(-1) ?? 'id',
+    code: 'not_supported',
+  })
+}
+
+/** A request about a task is for its provider, and the model that it names has none there. */
+export function elsewhere({ follow }: Pick<RoutePlan, 'follow'>, id: string, model: string): GatewayError {
+  const text = `The model '${model}' is not served by the provider that has '${id.slice(0, LONGEST_ID)}': only models of that provider can continue it.`
+  return new GatewayError('invalid_request', text, { param: follow?.path.at(-1) ?? 'id', code: 'invalid_value' })
+}
+
 /** The failure of what was under way when an exchange ended early; nobody gets it. */
 export function nobodyWaits(): GatewayError {
   return new GatewayError('invalid_request', 'The request was ended before it was answered.')

@@ -1,7 +1,7 @@
 // Finds the bindings that serve a model, in order. Priorities come first, weights decide inside one; an ejected target
 // comes last, so that a request which no other target can serve is still tried.
 
-import { GatewayError, unknownId } from '../core/errors.js'
+import { elsewhere, GatewayError, unknownId, unservedTask } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt } from '../core/members.js'
 import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
@@ -63,11 +63,15 @@ function chosen(route: Route, input: Input, key: Key | undefined, exchange: Exch
     // Only the upstream that has a task can serve requests about it.
     if (followed?.task === undefined) return choice
     const { given: id, task } = followed
-    return { ...choice, given: id, task, bindings: choice.bindings.filter(binding => binding.target.upstream === task.upstream) }
+    const bindings = choice.bindings.filter(({ target }) => target.upstream === task.upstream)
+    if (bindings.length === 0 && choice.bindings.length > 0) throw elsewhere(route, id, input.model)
+    return { ...choice, given: id, task, bindings }
   }
   if (route.isShared && followed === undefined) return { bindings: accounts(route, key, snapshot) }
   if (followed?.task === undefined) throw unknownId(route, given)
   const { given: id, task } = followed
+  const account = snapshot.accounts.get(task.upstream)
+  if (account !== undefined && !account.bindings.has(route.dialect)) throw unservedTask(route, id)
   if (makesMore(route, snapshot)) {
     // It costs what the model costs, so the model must still be there, and be the caller's.
     const choice = chooseModel(route, input, key, exchange, snapshot, task.requested)
@@ -76,7 +80,7 @@ function chosen(route: Route, input: Input, key: Key | undefined, exchange: Exch
     return { ...choice, given: id, task, bindings }
   }
   exchange.log.model = task.requested
-  const binding = snapshot.accounts.get(task.upstream)?.bindings.get(route.dialect)
+  const binding = account?.bindings.get(route.dialect)
   if (binding === undefined) throw unknownId(route, given)
   return { bindings: [binding], given: id, task }
 }

@@ -222,6 +222,16 @@ describe.each(['kling', 'jimeng'])('what %s does not have', provider => {
   })
 })
 
+test.each(['kling', 'jimeng'])('a video of %s that its provider cannot remove or remix is not told to be unknown', async provider => {
+  const { id } = await client.videos.create({ model: `${provider}/sim-polls-1`, prompt: 'x' })
+  simulator.requests.length = 0
+  const refused = { status: 400, code: 'not_supported', param: 'task_id', message: expect.stringContaining('does not serve this route') }
+  await expect(client.videos.delete(id)).rejects.toMatchObject(refused)
+  await expect(client.videos.remix(id, { prompt: 'y' })).rejects.toMatchObject(refused)
+  expect(simulator.requests).toEqual([])
+  expect((await client.videos.retrieve(id)).id).toBe(id)
+})
+
 test.each([
   ['no picture', {}],
   ['a picture', { input_reference: { image_url: 'data:image/png;base64,iVBORw0KGgo=' } }],

@@ -126,6 +126,17 @@ test('the official client continues whole and streamed responses without any set
   }
 })
 
+test('a response that its provider keeps is not continued by a model elsewhere, and the refusal names the response', async () => {
+  const { id } = await client.responses.create({ model: 'official', input: 'x' })
+  for (const model of ['m', 'local'])
+    await expect(client.responses.create({ model, input: 'y', previous_response_id: id })).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_value',
+      param: 'previous_response_id',
+      message: expect.stringContaining('only models of that provider'),
+    })
+})
+
 test('the answer of a mirror is not kept', async () => {
   const asked = chat.seen.length
   const first = await client.responses.create({ model: 'mirrored', input: 'Once' })
