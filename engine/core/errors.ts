@@ -109,6 +109,12 @@ export function unservedTask({ follow }: Pick<RoutePlan, 'follow'>, id: string):
   })
 }
 
+/** A list of an account does not say which of the gateway's models made a task, so what more of it costs is unknown. */
+export function modelUnknown({ follow }: Pick<RoutePlan, 'follow'>, id: string): GatewayError {
+  const text = `The model of '${id.slice(0, LONGEST_ID)}' is unknown, because the id is from a list: use the id that was returned when it was made.`
+  return new GatewayError('invalid_request', text, { param: follow?.path.at(-1) ?? 'id', code: 'not_supported' })
+}
+
 /** A request about a task is for its provider, and the model that it names has none there. */
 export function elsewhere({ follow }: Pick<RoutePlan, 'follow'>, id: string, model: string): GatewayError {
   const text = `The model '${model}' is not served by the provider that has '${id.slice(0, LONGEST_ID)}': only models of that provider can continue it.`

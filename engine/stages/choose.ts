@@ -1,7 +1,7 @@
 // Finds the bindings that serve a model, in order. Priorities come first, weights decide inside one; an ejected target
 // comes last, so that a request which no other target can serve is still tried.
 
-import { elsewhere, GatewayError, unknownId, unservedTask } from '../core/errors.js'
+import { elsewhere, GatewayError, modelUnknown, unknownId, unservedTask } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt } from '../core/members.js'
 import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
@@ -73,6 +73,7 @@ function chosen(route: Route, input: Input, key: Key | undefined, exchange: Exch
   const account = snapshot.accounts.get(task.upstream)
   if (account !== undefined && !account.bindings.has(route.dialect)) throw unservedTask(route, id)
   if (makesMore(route, snapshot)) {
+    if (task.requested === '') throw modelUnknown(route, id)
     // It costs what the model costs, so the model must still be there, and be the caller's.
     const choice = chooseModel(route, input, key, exchange, snapshot, task.requested)
     const bindings = choice.bindings.filter(({ target }) => target.upstream === task.upstream && target.model === task.model)

@@ -200,6 +200,11 @@ describe('what only a provider of this dialect has', () => {
       expect(page.data[0]?.id).toMatch(/^video_[\w-]{40,}$/)
       expect(await own.videos.retrieve(page.data[0]?.id ?? '')).toMatchObject({ id: page.data[0]?.id })
       expect(id).not.toBe(page.data[0]?.id)
+      await expect(own.videos.remix(page.data[0]?.id ?? '', { prompt: 'y' })).rejects.toMatchObject({
+        status: 400,
+        param: 'task_id',
+        message: expect.stringContaining('use the id that was returned when it was made'),
+      })
     } finally {
       await open.close()
     }
