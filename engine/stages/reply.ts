@@ -43,7 +43,6 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
 
 /** Adds the usage that only the request tells, the client's or what a mapping made of it: how many characters, or pictures. */
 function noteAsked({ attempt: { binding, exchange, input }, rendered }: Outcome): void {
-  if (binding.target.cost === undefined) return
   const usage = mergeUsage(mergeUsage(exchange.log.usage, askedUsage(binding.from, input)), rendered.asked)
   if (usage) exchange.log.usage = usage
 }

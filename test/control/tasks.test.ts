@@ -94,6 +94,20 @@ test('a budget that is spent refuses what costs nothing until it is there', asyn
   expect([await make(again.url), await make(again.url)]).toEqual([429, 429])
 })
 
+test('the ledger has the length of a video without a price, also where only its request tells it', async () => {
+  const own = await stage.start({
+    upstreams: { k: { provider: 'kling', base: stage.simulator.url, secret: 'access:secret' } },
+    models: { film: { targets: [{ upstream: 'k', model: 'sim' }] } },
+  })
+  expect((await askAt(own.url, FILE_KEY, '', { model: 'film', prompt: 'x', seconds: '10' })).status).toBe(200)
+  const [row] = await until(
+    () => exported<Row & { second: number | null }>(own),
+    found => found.length === 1,
+  )
+  expect(row).toMatchObject({ second: 10, charge: null })
+  await own.stop()
+})
+
 const OWN = `
 title: Test
 source: this test
