@@ -168,7 +168,7 @@ onEachEngine(make => {
     const store = await open()
     const asked = conversation(store, options, 'ada', 'later')
     const items = answersWithItems(store, options, 'ada', ['item-later'], true)
-    setTimeout(() => void keep(store, options, { ...turn('later', null), items: ['item-later'] }), 700)
+    setTimeout(() => void keep(store, options, { ...turn('later', null), items: ['item-later'] }), 400)
     expect([(await asked)?.length, (await items)?.length]).toEqual([1, 1])
     await store.close()
   })
