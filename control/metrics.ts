@@ -6,7 +6,7 @@ import { METERS } from '../engine/core/meters.js'
 import type { Spent } from '../engine/snapshot/model.js'
 import { createInstruments, type Instruments, MOST_SERIES, OTHER } from './instruments.js'
 import { recordedPrice } from './ledger/price.js'
-import type { ExchangeRecord } from './ledger/record.js'
+import { type ExchangeRecord, hasQuantity } from './ledger/record.js'
 import type { Reloads } from './settings.js'
 import { ENDED } from './store/columns.js'
 import type { Worker } from './workers.js'
@@ -156,7 +156,7 @@ function countMoney({ cost, charge, unpriced }: Instruments, alike: Alike, { cur
       priced++
       costs += price.cost
       charges += price.charge
-    } else if (record.input !== undefined || record.output !== undefined) without++
+    } else if (hasQuantity(record)) without++
   }
   if (priced + without === 0) return
   const [{ model = NONE, target = NONE, group = NONE }] = alike

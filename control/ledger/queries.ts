@@ -4,7 +4,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { ESTIMATED, HEDGED, MIRROR, STREAM } from '../../engine/control/records.js'
 import type { Bound } from '../audit.js'
 import { verifyAccounts } from '../budgets/accounts.js'
-import { DAY, ENDED, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
+import { DAY, ENDED, HOUR, LEDGER, QUANTITIES, ROLLUPS, SUMS } from '../store/columns.js'
 import { pageOf } from '../store/pages.js'
 import { idAt } from '../store/periods.js'
 import type { Store } from '../store/store.js'
@@ -150,7 +150,7 @@ function fromRows(query: UsageQuery, key: number | undefined, model: number | un
     sql`sum(case when status >= 400 then 1 else 0 end) as failures`,
     sql`sum(case when ended >= 3 then 1 else 0 end) as partial`,
     ...['input', 'output', 'cached', 'cache_write', 'reasoning', 'cost', 'charge'].map(total),
-    sql`sum(case when cost is null and (input is not null or output is not null) then 1 else 0 end) as unpriced`,
+    sql`sum(case when cost is null and (${HAS_QUANTITY}) then 1 else 0 end) as unpriced`,
     sql`sum(total_ms) as ms_sum`,
   ]
   const where = [...rowsIn(query), ...of]
@@ -159,6 +159,11 @@ function fromRows(query: UsageQuery, key: number | undefined, model: number | un
   return sql`select ${sql.join([...by, ...sums])} from ledger where ${sql.join(where, sql` and `)}
     group by ${sql.join(by.map((_, index) => sql.lit(index + 1)))}`
 }
+
+const HAS_QUANTITY = sql.join(
+  QUANTITIES.map(name => sql`${sql.ref(name)} is not null`),
+  sql` or `,
+)
 
 const rowsIn = ({ from, to }: Range): RawBuilder<unknown>[] => [sql`id >= ${idAt(from)}`, sql`id < ${idAt(to)}`]
 

@@ -2,6 +2,7 @@
 
 import { maskIssuedIn } from '../../engine/control/key-form.js'
 import { type Batch, COLUMNS, type Column, ESTIMATED, HEDGED, MIRROR, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
+import { QUANTITIES } from '../store/columns.js'
 
 export interface ExchangeRecord {
   id: string
@@ -62,6 +63,12 @@ export interface ExchangeRecord {
   /** The accounts of the budgets that it counts in: a list of JSON. */
   accounts?: string | undefined
   words?: Words | undefined
+}
+
+/** Whether there is something to pay for: without a cost, it is unpriced. A request that is only passed on has nothing but itself. */
+export function hasQuantity({ input, output, words }: ExchangeRecord): boolean {
+  const meters = words?.meters
+  return input !== undefined || output !== undefined || (meters !== undefined && QUANTITIES.some(name => meters[name] !== undefined))
 }
 
 const at = (column: Column): number => COLUMNS.indexOf(column)

@@ -2,7 +2,7 @@
 
 import { ESTIMATED, HEDGED, MIRROR, PARTIAL, STREAM } from '../../engine/control/records.js'
 import { storable } from '../../engine/core/text.js'
-import { DAY, HOUR, RARE_METERS, ROLLUPS, SUMS } from '../store/columns.js'
+import { DAY, HOUR, QUANTITIES, RARE_METERS, ROLLUPS, SUMS } from '../store/columns.js'
 import type { NameKind } from '../store/names.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums } from '../store/tables.js'
@@ -206,7 +206,7 @@ function addRow(sums: Sums, row: LedgerTable): void {
   sums.reasoning += row.reasoning ?? 0
   sums.cost += row.cost ?? 0
   sums.charge += row.charge ?? 0
-  if (row.cost === null && (row.input !== null || row.output !== null)) sums.unpriced++
+  if (row.cost === null && QUANTITIES.some(name => row[name] !== null)) sums.unpriced++
   sums.ms_sum += row.total_ms
 }
 

@@ -107,3 +107,15 @@ export const RARE_METERS = [
   'tool_call',
   'request',
 ] as const satisfies readonly (keyof LedgerTable)[]
+
+/** One of them has a value in each row that somebody may have to pay for: without a cost, it is unpriced. */
+export const QUANTITIES = [
+  'input',
+  'output',
+  'image',
+  'second',
+  'character',
+  'search',
+  'page',
+  'tool_call',
+] as const satisfies readonly (keyof LedgerTable)[]

@@ -14,6 +14,7 @@ import { hourModel } from './migrations/0009-hour-model.js'
 import { dayTags } from './migrations/0010-day-tags.js'
 import { keyLimits } from './migrations/0011-key-limits.js'
 import { retention } from './migrations/0012-retention.js'
+import { unpriced } from './migrations/0013-unpriced.js'
 import { UnfitStore } from './unfit.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
@@ -29,6 +30,7 @@ const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0010-day-tags': dayTags,
   '0011-key-limits': keyLimits,
   '0012-retention': retention,
+  '0013-unpriced': unpriced,
 }
 
 /** The state of a store's schema: its steps, and the missing ones. Creates only Kysely's own table. */

@@ -447,6 +447,44 @@ onEachEngine(make => {
     }
   })
 
+  test('what an earlier version counted as free, because it had no tokens, has an unknown price', async () => {
+    const at = await make()
+    const engine = engineAt(at)
+    expect((await migratorOf(engine).migrateTo('0012-retention')).error).toBeUndefined()
+    const day = Math.floor(Date.now() / DAY) - 3
+    await createPeriods(engine).ensure([day * DAY])
+    const { db } = engine as unknown as { db: Kysely<Record<string, Record<string, unknown>>> }
+    const [model] = await db.insertInto('name').values({ kind: 'model', text: 'm1' }).returning('id').execute()
+    const known = { status: 200, ended: 0, flags: 0, attempts: 1, total_ms: 12, bytes_in: 1, bytes_out: 1, model: model?.id }
+    const rows = [{ second: 10 }, { image: 2 }, { image: 1, cost: 5, charge: 5 }, { request: 1 }].map(more => {
+      const { id, at } = record(day * DAY)
+      return { ...known, id, at, ...more }
+    })
+    for (const row of rows) await db.insertInto('ledger').values(row).execute()
+    const sums: Record<string, unknown> = { n: 2, cost: 5, charge: 5, ms_sum: 24, model: model?.id }
+    for (const [name, [time]] of Object.entries(ROLLUPS)) {
+      const columns = [...ROLLUPS[name as keyof typeof ROLLUPS], ...SUMS]
+      // Two parts, as two instances make them.
+      for (const part of [1, 2]) {
+        const row = {
+          ...Object.fromEntries(columns.map(column => [column, sums[column] ?? 0])),
+          [time]: time === 'hour' ? day * 24 : day,
+          part,
+        }
+        await db
+          .insertInto(name)
+          .values(part === 1 ? row : { ...row, cost: 0, charge: 0 })
+          .execute()
+      }
+    }
+    await engine.db.destroy()
+    const again = await openStore({ at, mayMigrate: true })
+    expect(await verifyLedger(again)).toEqual({ rows: 4, differences: {} })
+    const range = { from: (day - 1) * DAY, to: Date.now(), key: undefined, model: undefined, limit: 10 }
+    expect(await usage(again, { ...range, by: ['model'] })).toMatchObject([{ model: 'm1', n: 4, unpriced: 2 }])
+    await again.close()
+  })
+
   test('usage by tags includes what was counted before its rollup existed', async () => {
     const at = await make()
     const engine = engineAt(at)

@@ -96,6 +96,7 @@ test('a budget that is spent refuses what costs nothing until it is there', asyn
 
 test('the ledger has the length of a video without a price, also where only its request tells it', async () => {
   const own = await stage.start({
+    admin: { listen: '127.0.0.1:0' },
     upstreams: { k: { provider: 'kling', base: stage.simulator.url, secret: 'access:secret' } },
     models: { film: { targets: [{ upstream: 'k', model: 'sim' }] } },
   })
@@ -105,6 +106,9 @@ test('the ledger has the length of a video without a price, also where only its 
     found => found.length === 1,
   )
   expect(row).toMatchObject({ second: 10, charge: null })
+  expect((await own.admin<{ rows: unknown[] }>('GET', '/usage?by=model')).body.rows).toMatchObject([{ model: 'film', n: 1, unpriced: 1 }])
+  const { admin } = JSON.parse(own.log.find(line => line.includes('control process is ready')) as string) as { admin: string }
+  expect(await (await fetch(`${admin}/metrics`)).text()).toMatch(/^sluice_unpriced_total\{.*model="film".*\} 1$/m)
   await own.stop()
 })
 
