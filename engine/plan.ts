@@ -558,6 +558,8 @@ export interface RoutePlan {
   /** Whether it refuses as soon as the gateway is draining. */
   isReadiness?: boolean
   fail?: Kind
+  /** The status and the message of that failure, if they are not those of its kind. */
+  failWith?: { status: number; message: string }
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
 }
 

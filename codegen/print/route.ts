@@ -61,6 +61,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     },
     isReadiness: data.readiness ? true : undefined,
     fail: data.fail,
+    failWith: data.fail_with,
     document: data.document,
     estimate: data.estimate && {
       text: functionIn(modules.routes, `${id}_estimate_text`),

@@ -276,4 +276,18 @@ describe('refusals are answers of HTTP', () => {
     const answer = await fetch(`${gateway.url}/v1/realtime?model=openai/sim`, { headers: { authorization: `Bearer ${KEY}` } })
     expect([answer.status, ((await answer.json()) as { error: { type: string } }).error.type]).toEqual([400, 'invalid_request_error'])
   })
+
+  test('responses have no socket: 426 is what Codex goes on over HTTP after, without further tries', async () => {
+    const responses = `${gateway.url.replace('http', 'ws')}/v1/responses`
+    const refusal = (key: string): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        const socket = new WebSocket(responses, { headers: { authorization: `Bearer ${key}` } })
+        socket.on('open', () => reject(new Error('it was taken')))
+        socket.on('error', resolve)
+      })
+    expect(String(await refusal(KEY))).toContain('426')
+    expect(String(await refusal('wrong'))).toContain('401')
+    const plain = await fetch(`${gateway.url}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } })
+    expect([plain.status, plain.headers.get('allow')]).toEqual([405, 'POST'])
+  })
 })
