@@ -290,6 +290,16 @@ describe.each(lanesFor('responses'))('a responses client on $name', lane => {
     expect(stage.simulator.requests).toHaveLength(before)
   })
 
+  test('Cline offers images beside its own tools: it gets answers where the provider makes none', async () => {
+    if (lane.isNative) return
+    const { data, response } = await client.responses
+      .create(ask('sim-tools', { tools: [{ type: 'image_generation', output_format: 'png' }, weather] }))
+      .withResponse()
+    expect(data.output).toMatchObject([{ type: 'function_call', name: 'get_weather' }])
+    expect(response.headers.get('x-sluice-dropped')?.split(', ')).toContain('tools[].type')
+    expect(stage.simulator.requests.at(-1)?.body).not.toContain('image_generation')
+  })
+
   test('a loop that is left ends the call to the provider', async () => {
     for await (const event of await client.responses.create({ ...ask('sim-1000-20ms'), stream: true }))
       if (event.type === 'response.output_text.delta') break
