@@ -7,8 +7,10 @@ import type { Context, Dialect, Json } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
 import type { UpstreamResponse } from '../upstream/call.js'
 import { errorFrom, failureFrom } from '../upstream/refusal.js'
-import { parseJson } from '../wire/json/parse.js'
+import { jsonOr, parseJson } from '../wire/json/parse.js'
 import { reshape } from '../wire/json/vectors.js'
+import { parseBlock } from '../wire/sse.js'
+import { failureOf, failureOfError } from './stream/event-watch.js'
 
 /** Runs a reader of an upstream's answer. An error that it throws is the upstream's fault, not the gateway's. */
 export function understood<Result>(look: () => Result): Result {
@@ -64,6 +66,20 @@ export function errorIn(body: Json, binding: Binding): GatewayError | undefined 
   return typeof read?.message === 'string' ? errorFrom(read, 502, binding) : undefined
 }
 
+/** The error in a body that is a stream of events, which nobody asked for: what it reports, or that it is one. */
+function errorInEvents(bytes: Buffer, binding: Binding): GatewayError | undefined {
+  let reported: GatewayError | undefined
+  let isStream = false
+  parseBlock(bytes, (data, isError) => {
+    const event: Json = jsonOr(data, undefined)
+    const isObject = typeof event === 'object' && event !== null
+    isStream ||= isObject
+    reported = isError ? failureOfError(data, binding) : isObject ? failureOf(event, data, binding) : undefined
+    return reported !== undefined
+  })
+  return reported ?? (isStream ? new GatewayError('upstream', 'The upstream sent a stream, but a whole answer was asked for.') : undefined)
+}
+
 const isNoAnswer = (): GatewayError => new GatewayError('upstream', 'The upstream sent something that is no answer.')
 
 function parse(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefined, binding: Binding): Json {
@@ -71,9 +87,12 @@ function parse(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefin
   try {
     body = parseJson(bytes, verbatim) as Json
   } catch {
-    throw new GatewayError('upstream', 'The upstream sent an invalid answer.', {
-      cause: `${binding.target.name}: the body is not JSON`,
-    })
+    throw (
+      errorInEvents(bytes, binding) ??
+      new GatewayError('upstream', 'The upstream sent an invalid answer.', {
+        cause: `${binding.target.name}: the body is not JSON`,
+      })
+    )
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new GatewayError('upstream', 'The upstream sent an invalid answer.', {

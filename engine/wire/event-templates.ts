@@ -44,9 +44,9 @@ interface Template {
 
 /**
  * Receives an event's value and its text, which is undefined if the text can hold no marker. `isNormal`: the value comes
- * from a template that was normalised.
+ * from a template that was normalised. `isError`: the event is an error by its lines, and its text need not be JSON.
  */
-type Take = (value: unknown, text: string | undefined, isNormal: boolean) => unknown
+type Take = (value: unknown, text: string | undefined, isNormal: boolean, isError: boolean) => unknown
 
 /** Reads the events of one stream. */
 export interface EventReader {
@@ -113,7 +113,7 @@ export function createEventTemplates(format: StreamFormat, normalise?: (event: J
               at = template.pattern.lastIndex
               fill(filling, template, found, texts)
               const told = hasNoMarker(template, found) ? undefined : text.slice(start, at)
-              if (take(filled(template.skeleton, filling), told, true) === true) return true
+              if (take(filled(template.skeleton, filling), told, true, false) === true) return true
               continue
             }
             const end = endOfEvent(text, at)
@@ -134,9 +134,9 @@ export function createEventTemplates(format: StreamFormat, normalise?: (event: J
 /** Parses one event: whether there was one, whether it was JSON, and whether `take` wants no more. */
 function whole(event: string, sentinel: string | undefined, take: Take): 'event' | 'none' | 'enough' | 'broken' {
   let outcome: 'event' | 'none' | 'enough' | 'broken' = 'none'
-  parseEvents(event, data => {
+  parseEvents(event, (data, isError) => {
     let value: unknown
-    if (!isSentinel(data, sentinel)) {
+    if (!isError && !isSentinel(data, sentinel)) {
       try {
         value = JSON.parse(data)
       } catch {
@@ -144,7 +144,7 @@ function whole(event: string, sentinel: string | undefined, take: Take): 'event'
         return true
       }
     }
-    outcome = take(value, data, false) === true ? 'enough' : 'event'
+    outcome = take(value, data, false, isError) === true ? 'enough' : 'event'
     return outcome === 'enough'
   })
   return outcome

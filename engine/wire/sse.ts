@@ -99,13 +99,24 @@ export function endOfBytes(block: Buffer, start: number): number {
   return block.length
 }
 
+/**
+ * Receives the data of an event. `isError`: the event is an error, whatever its data is. Some servers name the event so, others
+ * have a field of that name instead of `data`.
+ */
+export type EachEvent = (data: string, isError: boolean) => unknown
+
+const ERROR = 'error'
+
+/** The texts of which an event that is an error by its lines holds one. */
+export const ERROR_MARKS: readonly string[] = [`event: ${ERROR}`, `event:${ERROR}`, `${ERROR}:`]
+
 /** Calls `each` for every event in bytes of whole events until it returns true. Decodes only as many events as needed. */
-export function parseBlock(block: Buffer, each: (data: string) => unknown): void {
+export function parseBlock(block: Buffer, each: EachEvent): void {
   let isEnough = false
   for (let start = 0; start < block.length && !isEnough; ) {
     const end = endOfBytes(block, start)
-    parseEvents(block.toString('utf8', start, end), data => {
-      isEnough = each(data) === true
+    parseEvents(block.toString('utf8', start, end), (data, isError) => {
+      isEnough = each(data, isError) === true
       return isEnough
     })
     start = end
@@ -113,10 +124,11 @@ export function parseBlock(block: Buffer, each: (data: string) => unknown): void
 }
 
 /** Calls `each` for every event in a text of whole events until it returns true. Skips comments, and lines of other fields. */
-export function parseEvents(text: string, each: (data: string) => unknown): void {
+export function parseEvents(text: string, each: EachEvent): void {
   let start = text.charCodeAt(0) === 0xfeff ? 1 : 0
   const hasCr = text.includes('\r')
   let data: string | undefined
+  let isError = false
   while (start < text.length) {
     let end = text.indexOf('\n', start)
     let next: number
@@ -134,18 +146,24 @@ export function parseEvents(text: string, each: (data: string) => unknown): void
       next = end + 1
     }
     if (end === start) {
-      if (data !== undefined && each(data) === true) return
+      if (data !== undefined && each(data, isError) === true) return
       data = undefined
+      isError = false
     } else {
+      const first = text.charCodeAt(start)
+      const isOfErrors = first === 0x65 && text.startsWith(ERROR, start)
       // With or without the space after the colon.
-      if (text.charCodeAt(start) === 0x64 && text.startsWith('data', start)) {
-        const value = fieldValue(text, start + 4, end)
-        if (value !== undefined) data = data === undefined ? value : `${data}\n${value}`
-      }
+      if (isOfErrors || (first === 0x64 && text.startsWith('data', start))) {
+        const value = fieldValue(text, start + (isOfErrors ? ERROR.length : 4), end)
+        if (value !== undefined) {
+          data = data === undefined ? value : `${data}\n${value}`
+          isError ||= isOfErrors
+        }
+      } else if (first === 0x65 && text.startsWith('event', start)) isError = fieldValue(text, start + 5, end) === ERROR
     }
     start = next
   }
-  if (data !== undefined) each(data)
+  if (data !== undefined) each(data, isError)
 }
 
 /** Whether data is the sentinel that ends a stream. Some servers write blanks behind it. */

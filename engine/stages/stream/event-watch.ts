@@ -10,6 +10,8 @@ import type { Binding } from '../../snapshot/model.js'
 import { errorFrom, statusOfWord } from '../../upstream/refusal.js'
 import { markersOf } from '../../wire/event-templates.js'
 import { isTooDeep } from '../../wire/json/depth.js'
+import { jsonOr } from '../../wire/json/parse.js'
+import { ERROR_MARKS } from '../../wire/sse.js'
 
 /** The failure that an event reports, if it does. */
 export function failureOf(event: Json, text: string, binding: Binding): GatewayError | undefined {
@@ -18,6 +20,16 @@ export function failureOf(event: Json, text: string, binding: Binding): GatewayE
   const read = binding.to.error.read(event, undefined)
   // What is nested too deep could not be written again.
   return errorFrom(read, statusOfWord(read, binding.to), binding, undefined, isTooDeep(event, text.length) ? undefined : event)
+}
+
+/** The failure that an event is by its lines: what the dialect reads of it, or its data as it is. */
+export function failureOfError(data: string, binding: Binding): GatewayError {
+  const event: Json = jsonOr(data, undefined)
+  const isObject = typeof event === 'object' && event !== null
+  const known = isObject ? failureOf(event, data, binding) : undefined
+  if (known) return known
+  const read = isObject ? binding.to.error.read(event, undefined) : undefined
+  return errorFrom(typeof read?.message === 'string' ? read : { message: data }, statusOfWord(read, binding.to), binding)
 }
 
 /** Whether the answer is complete after an event. */
@@ -89,7 +101,7 @@ const markers = new WeakMap<StreamFormat, readonly string[]>()
 export function allMarkersOf(format: StreamFormat): readonly string[] {
   let all = markers.get(format)
   if (all === undefined) {
-    all = [...markersOf(format), ...(format.sentinel === undefined ? [] : [format.sentinel])]
+    all = [...markersOf(format), ...(format.sentinel === undefined ? [] : [format.sentinel]), ...ERROR_MARKS]
     markers.set(format, all)
   }
   return all

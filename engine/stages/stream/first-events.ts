@@ -12,7 +12,7 @@ import { jsonOr } from '../../wire/json/parse.js'
 import { isSentinel, parseBlock } from '../../wire/sse.js'
 import type { Outcome } from '../outcome.js'
 import { errorIn } from '../read-answer.js'
-import { failureOf, finishes } from './event-watch.js'
+import { failureOf, failureOfError, finishes } from './event-watch.js'
 import { joined } from './pieces.js'
 import { asStreamError, EVENT_LIMIT, misunderstanding, notJson } from './stream-errors.js'
 import { translating } from './translate.js'
@@ -65,12 +65,13 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
       let isBegun = false
       let failure: GatewayError | undefined
       const isFirst = !isEvent
-      parseBlock(block, data => {
+      parseBlock(block, (data, isError) => {
         const isEnd = isSentinel(data, format.sentinel)
         const isOnlyEnd = isEnd && !isEvent
         isEvent = true
         const event: Json = isEnd ? undefined : jsonOr(data, NOT_JSON)
-        failure = isOnlyEnd ? notBegun() : event === NOT_JSON ? notJson(binding) : failureIn(event, data, binding)
+        if (isError) failure = failureOfError(data, binding)
+        else failure = isOnlyEnd ? notBegun() : event === NOT_JSON ? notJson(binding) : failureIn(event, data, binding)
         if (failure) return true
         const isLast = binding.mapping !== undefined && format.content !== undefined && finishes(event, data, format)
         isEmpty = (isEmpty || isLast) && !isTrue(format.content, event)
@@ -120,6 +121,8 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
 
 const NOT_JSON = Symbol('not JSON')
 
+const notStreamed = (): GatewayError => new GatewayError('upstream', 'The upstream sent a whole answer, but a stream was asked for.')
+
 const notBegun = (): GatewayError => new GatewayError('upstream', 'The upstream ended its answer before it began.')
 
 /** Whether an expression of a format holds for an event that is an object or a list. */
@@ -149,11 +152,12 @@ function failureOfEmpty(blocks: readonly Buffer[], { attempt, rendered }: Awaite
   }
 }
 
-/** The failure in a body that is not a stream, but an error as JSON. */
+/** The failure of a body that is not a stream, but JSON: an error, or a whole answer. */
 function failureInBody(bytes: Buffer, binding: Binding): GatewayError | undefined {
   const text = textOf(bytes)
   const body: Json = jsonOr(text, undefined)
-  return typeof body === 'object' && body !== null ? (failureOf(body, text, binding) ?? errorIn(body, binding)) : undefined
+  if (typeof body !== 'object' || body === null) return undefined
+  return failureOf(body, text, binding) ?? errorIn(body, binding) ?? (binding.to.answer?.isOne(body) ? notStreamed() : undefined)
 }
 
 function failureIn(event: Json, data: string, binding: Binding): GatewayError | undefined {

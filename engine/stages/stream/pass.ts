@@ -9,7 +9,7 @@ import { jsonOr } from '../../wire/json/parse.js'
 import { sureEvents } from '../../wire/json/well-formed.js'
 import { endOfBytes, isSentinel, parseBlock } from '../../wire/sse.js'
 import type { Outcome } from '../outcome.js'
-import { allMarkersOf, EventWatch } from './event-watch.js'
+import { allMarkersOf, EventWatch, failureOfError } from './event-watch.js'
 import type { EventHandler, Output } from './handler.js'
 import { forEachEvent } from './raw-events.js'
 import { cutOff, notJson } from './stream-errors.js'
@@ -34,7 +34,7 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
     let failure: GatewayError | undefined
     const kept: string[] = []
     let rest = ''
-    forEachEvent(block.toString('utf8'), (raw, data) => {
+    forEachEvent(block.toString('utf8'), (raw, data, isError) => {
       if (isEnd || failure) {
         isWhole = false
         rest += raw
@@ -42,6 +42,10 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
       }
       if (data === undefined) {
         kept.push(raw)
+        return
+      }
+      if (isError) {
+        failure = failureOfError(data, binding)
         return
       }
       if (isSentinel(data, format.sentinel)) {

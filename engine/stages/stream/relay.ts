@@ -242,8 +242,8 @@ function rewrittenError(error: GatewayError, rewriter: Rewriter): GatewayError {
 function wholeRest(rest: Buffer | undefined, format: StreamFormat | undefined): Buffer | undefined {
   if (rest === undefined) return undefined
   let isWhole = false
-  parseEvents(rest.toString('utf8'), data => {
-    if (isSentinel(data, format?.sentinel)) isWhole = true
+  parseEvents(rest.toString('utf8'), (data, isError) => {
+    if (isError || isSentinel(data, format?.sentinel)) isWhole = true
     else {
       try {
         JSON.parse(data)

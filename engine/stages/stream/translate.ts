@@ -11,7 +11,7 @@ import { createEventTemplates } from '../../wire/event-templates.js'
 import { keepDigitsAt, mayHold } from '../../wire/json/digits.js'
 import { isSentinel } from '../../wire/sse.js'
 import type { Outcome } from '../outcome.js'
-import { EventWatch, probeOf } from './event-watch.js'
+import { EventWatch, failureOfError, probeOf } from './event-watch.js'
 import type { EventHandler, Output } from './handler.js'
 import { forEachEvent } from './raw-events.js'
 import { cutOff, misunderstanding, notJson } from './stream-errors.js'
@@ -55,7 +55,11 @@ export function translating(
       const out: string[] = []
       let isEnd = false
       let failure: GatewayError | undefined
-      const isJson = events.read(kept(block), (value, text, isNormal) => {
+      const isJson = events.read(kept(block), (value, text, isNormal, isError) => {
+        if (isError) {
+          failure = failureOfError(text as string, binding)
+          return true
+        }
         if (text !== undefined && isSentinel(text, format.sentinel)) {
           isEnd = true
           return true
@@ -94,8 +98,8 @@ function keepDigitsInEvents(block: Buffer, paths: readonly (readonly string[])[]
   const text = textOf(block)
   if (!mayHold(text, paths)) return text
   let kept = ''
-  forEachEvent(text, (raw, data) => {
-    const before = data === undefined ? undefined : Buffer.from(data)
+  forEachEvent(text, (raw, data, isError) => {
+    const before = data === undefined || isError ? undefined : Buffer.from(data)
     const after = before && keepDigitsAt(before, paths)
     // Mappings never see the other lines of an event.
     kept += after === before ? raw : `data: ${textOf(after as Buffer)}\n\n`
