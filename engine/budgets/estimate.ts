@@ -47,7 +47,8 @@ export class Estimate implements Held {
   }
 
   usage(log: LogEntry): Usage | undefined {
-    const isUnknown = this.isText && !this.isStream && log.status < 400
+    // Without events, a recording shows nothing of its transcript.
+    const isUnknown = this.isText ? !this.isStream && log.status < 400 : this.input === 0 && this.counter === undefined
     return isUnknown || !isUnreported(log, this.isText) ? log.usage : estimated(log, this.input, this.counter?.total() ?? 0)
   }
 }

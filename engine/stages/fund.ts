@@ -185,8 +185,13 @@ function checkLater({ bindings }: Choice, budgets: readonly Budget[]): void {
 function estimateOf(route: Route, input: Input, { bindings }: Choice, snapshot: Snapshot): Estimate | undefined {
   if (snapshot.budgets.partial === 'none' || route.relay !== undefined) return undefined
   const isText = route.asks !== undefined && route.countsTokens
-  if (!isText && !bindings.some(tellsInputOnly)) return undefined
+  if (!isText && !bindings.some(tellsInputOnly) && !isTranscribed(input, bindings)) return undefined
   return new Estimate(tokensOf(route, input, bindings, snapshot), input.stream, isText)
+}
+
+/** Whether a stream shows how much of the answer to a form there was. */
+function isTranscribed({ form }: Input, bindings: readonly Binding[]): boolean {
+  return form !== undefined && bindings.some(({ to }) => to.estimated !== undefined && to.stream !== undefined)
 }
 
 /**

@@ -505,6 +505,9 @@ const SUBTITLES: Record<string, { type: string; body: string }> = {
   vtt: { type: 'text/vtt', body: `WEBVTT\n\n00:00.000 --> 00:59.000\n${TEXT}01:00.000 --> 02:10.000\n${TEXT}` },
 }
 
+/** The words of a transcript that breaks off. */
+const WORDS = ['The', ' quick', ' brown', ' fox']
+
 /** What a recording has whose price is for its seconds. */
 const TOKENS = { type: 'tokens', input_tokens: 40, output_tokens: 14, total_tokens: 54 }
 const SOUND = { type: 'audio/mpeg', body: 'not looked into' }
@@ -518,6 +521,13 @@ describe('what is not text', () => {
       let body = ''
       request.setEncoding('latin1').on('data', part => (body += part))
       request.on('end', () => {
+        if (body.includes('name="stream"')) {
+          response.writeHead(200, { 'content-type': 'text/event-stream' })
+          response.write(WORDS.map(delta => `data: ${JSON.stringify({ type: 'transcript.text.delta', delta })}\n\n`).join(''), () =>
+            response.destroy(),
+          )
+          return
+        }
         const form = Object.keys(SUBTITLES).find(name => body.includes(`\r\n\r\n${name}\r\n`))
         const found = FOUND.find(([end]) => end.test(request.url ?? ''))?.[1]
         const { type, body: text } = (form && SUBTITLES[form]) ||
@@ -586,6 +596,11 @@ describe('what is not text', () => {
     data.set('model', model)
     data.set('response_format', form)
     data.set('file', new Blob(['RIFF']), 'a.wav')
+    return data
+  }
+  const streamed = (model: string): FormData => {
+    const data = recording(model, 'json')
+    data.set('stream', 'true')
     return data
   }
   const prompt = 'Waves'
@@ -658,6 +673,7 @@ describe('what is not text', () => {
       expect.closeTo(8_000_000, -6),
       true,
     ],
+    ['a streamed text that breaks off', '/v1/audio/transcriptions', () => streamed('written'), 5 * 10_000, true],
   ])('%s costs the same with a budget and without', async (_name, path, body, charge, isEstimated = false) => {
     for (const key of ['key-with-a-budget', FILE_KEY]) {
       const response = await make(key, path, body())
