@@ -67,7 +67,8 @@ export function firstEvents(awaited: Awaited): Promise<Buffer | undefined> {
       const isFirst = !isEvent
       parseBlock(block, (data, isError) => {
         const isEnd = isSentinel(data, format.sentinel)
-        const isOnlyEnd = isEnd && !isEvent
+        // What came before it, if anything, only announced an answer.
+        const isOnlyEnd = isEnd && !isEmpty
         isEvent = true
         const event: Json = isEnd ? undefined : jsonOr(data, NOT_JSON)
         if (isError) failure = failureOfError(data, binding)
