@@ -1,5 +1,7 @@
 // Dates as people and tables of other gateways write them.
 
+import { beginningOf } from '../engine/core/durations.js'
+
 /** A date, or a date with a time: `2027-01-31`, `2027-01-31T18:00:00Z`, `2027-01-31 18:00:00.5+02:00`. */
 const FORM = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d(?:\.\d{1,9})?)?(?: ?(Z|UTC|[+-]\d\d(?::?\d\d)?))?)?$/i
 
@@ -8,9 +10,7 @@ export function instant(text: string): number | undefined {
   const [, day, minute = '00:00', rest = ':00', zone = 'Z'] = FORM.exec(text) ?? []
   if (day === undefined) return undefined
   const time = Date.parse(`${day}T${minute}${rest.slice(0, 7)}${offsetOf(zone)}`)
-  // `Date` takes the 31st of February for a day of March.
-  const isReal = !Number.isNaN(time) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
-  return isReal ? time : undefined
+  return Number.isNaN(time) || beginningOf(day) === undefined ? undefined : time
 }
 
 /** `+02`, `+0200` and `+02:00` as the last of them. */

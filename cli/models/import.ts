@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { PricesData, WrittenCatalogue, WrittenModel } from '../../codegen/read/catalogue-data.js'
 import type { Project } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
+import { beginningOf } from '../../engine/core/durations.js'
 import { isObject } from '../../engine/core/members.js'
 import { UsageError } from '../output.js'
 import { builtIn } from '../project.js'
@@ -41,8 +42,10 @@ interface Change {
   confirmed?: string
 }
 
-/** Writes the files and reports the findings. Throws a UsageError for a file that is no such table. */
+/** Writes the files and reports the findings. Throws a UsageError for a file that is no such table, and for a day that is none. */
 export function importModels(kind: string, path: string, options: ImportOptions = {}): void {
+  if (options.read !== undefined && beginningOf(options.read) === undefined)
+    throw new UsageError(`${options.read || "''"} is not a day: write one such as 2026-11-22.`)
   const table = tableIn(path, kind as Table)
   const day = options.read ?? new Date().toISOString().slice(0, 10)
   const source = options.source ?? `${kind}: ${path.split(/[\\/]/).at(-1) as string}`

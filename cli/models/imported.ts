@@ -1,6 +1,7 @@
 // The models of an imported table in our form, and what could not be converted.
 
 import type { PricesData, WrittenModel } from '../../codegen/read/catalogue-data.js'
+import { beginningOf } from '../../engine/core/durations.js'
 
 /** A provider's names in tables, by our name. */
 export type TableNames = ReadonlyMap<string, readonly string[]>
@@ -38,7 +39,7 @@ export function tokens(value: unknown): number | undefined {
 
 /** A day; undefined for anything else. */
 export function day(value: unknown): string | undefined {
-  return typeof value === 'string' && /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.test(value) ? value : undefined
+  return typeof value === 'string' && beginningOf(value) !== undefined ? value : undefined
 }
 
 /** The first day of prices whose real first day is unknown. */

@@ -1,4 +1,4 @@
-// Durations as people write them, and the bound of times.
+// Durations and days as people write them, and the bound of times.
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -9,4 +9,11 @@ export const LATEST = 8_640_000_000_000_000
 export function duration(text: string): number | undefined {
   const found = /^(\d+)(ms|s|m|h|d)$/.exec(text)
   return found ? Number(found[1]) * (UNITS[found[2] as string] as number) : undefined
+}
+
+/** The beginning of a day such as `2026-11-22` in UTC; undefined for what is not written so, and for a day that does not exist. */
+export function beginningOf(day: string): number | undefined {
+  const time = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN
+  // `Date` takes the 31st of February for a day of March.
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(day) ? time : undefined
 }

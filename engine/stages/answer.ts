@@ -1,5 +1,6 @@
 // Routes that the gateway answers itself: lists of what the caller may use, and token counts.
 
+import { beginningOf } from '../core/durations.js'
 import { GatewayError, unsupportedModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { valueAt } from '../core/members.js'
@@ -49,8 +50,8 @@ function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: n
   const day = (member: string | undefined): number | undefined => {
     const text = member === undefined ? undefined : query[member]
     if (text === undefined) return undefined
-    const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
-    if (Number.isNaN(time))
+    const time = beginningOf(text)
+    if (time === undefined)
       throw new GatewayError('invalid_request', `'${member}' must be a day such as 2026-11-22.`, { param: member as string })
     return time
   }

@@ -1,7 +1,7 @@
 // `sluice models`: tables that become files, and reports about facts.
 
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
@@ -73,6 +73,13 @@ const LITELLM = {
 }
 
 describe('import', () => {
+  test.each(['yesterday', '2026-02-31', ''])('a table is not read on the day "%s"', async day => {
+    await expect(sluice('models', 'import', 'litellm', table('litellm.json', LITELLM), '--out', 'none', '--read', day)).rejects.toThrow(
+      'is not a day',
+    )
+    expect(existsSync(join(folder, 'none'))).toBe(false)
+  })
+
   test('turns rows of litellm into facts, traits and prices, and reports other columns', async () => {
     const told = await sluice('models', 'import', 'litellm', table('litellm.json', LITELLM), '--out', 'one', '--read', '2026-11-22')
     const { models, ...head } = read('one/openai.yaml')

@@ -81,8 +81,10 @@ test('a chat client that shows balances gets the limit and usage of its own key'
 })
 
 test('an invalid day is refused, and so is a caller without a key', async () => {
-  const { status, body } = await get<{ error: { param: string } }>('/v1/dashboard/billing/usage?start_date=yesterday', FILE_KEY)
-  expect([status, body.error.param]).toEqual([400, 'start_date'])
+  for (const query of ['start_date=yesterday', 'start_date=2026-02-31', 'start_date=2026-02-01&end_date=2026-02-29']) {
+    const { status, body } = await get<{ error: { param: string } }>(`/v1/dashboard/billing/usage?${query}`, FILE_KEY)
+    expect([query, status, body.error.param]).toEqual([query, 400, query.startsWith('start_date=2026-02-01') ? 'end_date' : 'start_date'])
+  }
   expect((await get('/v1/dashboard/billing/usage', 'nobody')).status).toBe(401)
 })
 
