@@ -28,6 +28,8 @@ import { configOrUsual } from './usual-config.js'
 export interface Row extends Partial<Record<string, unknown>> {
   id: string
   at: string
+  /** The name of the route. */
+  route: string | null
   key: string | null
   group: string | null
   model: string | null
@@ -78,12 +80,13 @@ export function addCost(program: Command): void {
     .option('--json', 'as JSON')
     .action(async (id: string, options: Where & { json?: boolean }) => {
       const row = await ask<Row>(options, 'GET', `/exchanges/${encodeURIComponent(id)}`)
-      const free = whyFree(row)
+      const config = configOrUsual(options.config)
+      const free = whyFree(row) ?? (await whyUncounted(row, config))
       if (free !== undefined) {
         console.log(options.json ? documentOf(true, [], { terms: [], cost: 0, charge: 0 }) : free)
         return
       }
-      const explained = await explain(row, configOrUsual(options.config))
+      const explained = await explain(row, config)
       console.log(options.json ? documentOf(true, [], { ...explained }) : textOf(row, explained))
     })
 }
@@ -95,6 +98,18 @@ function whyFree(row: Row): string | undefined {
   if (attempts > 0 || usageOf(row) !== undefined) return undefined
   const what = status < 400 ? 'was answered without any provider' : `was refused with the status ${status} before any provider was called`
   return `The exchange ${id} ${what}: it cost nothing.`
+}
+
+/** Why an exchange without a usage cost nothing: it counted tokens, or was about what an earlier one had made. */
+async function whyUncounted(row: Row, config: string | undefined): Promise<string | undefined> {
+  if (usageOf(row) !== undefined) return undefined
+  const plan = await loadFacts(config)
+  const route = plan.routes.find(({ name }) => name === row.route)
+  if (route === undefined) return undefined
+  const isAboutEarlier = (route.follow !== undefined || route.isShared) && plan.dialects[route.dialect]?.meters === undefined
+  return route.estimate || isAboutEarlier
+    ? `The exchange ${row.id} was of the route ${route.name}, which is free: it cost nothing.`
+    : undefined
 }
 
 interface Factor {

@@ -39,6 +39,7 @@ beforeAll(async () => {
       upstreams: {
         up: { provider: 'openai', base: stage.simulator.url, secret: 'none' },
         cheap: { provider: 'openai', base: stage.simulator.url, secret: 'none', times: 0.5 },
+        counter: { provider: 'anthropic', base: stage.simulator.url, secret: 'none' },
       },
       models: {
         sim: { targets: [{ upstream: 'up' }], price: { input: 1, output: 5 } },
@@ -49,6 +50,7 @@ beforeAll(async () => {
         known: { targets: [{ upstream: 'cheap', model: 'sim-4', known_as: 'sim-2-empty' }], groups: ['staff'] },
         'by-*': { targets: [{ upstream: 'cheap', model: 'sim-*' }], groups: ['staff'] },
         listed: { targets: [{ upstream: 'up', model: 'sim-2-empty' }] },
+        counting: { targets: [{ upstream: 'counter', model: 'sim' }], groups: ['staff'] },
         failing: { targets: [{ upstream: 'up', model: 'sim-error-500' }], groups: ['staff'], price: { input: 1, output: 5 } },
       },
     },
@@ -285,6 +287,16 @@ describe('sluice cost', () => {
       cost: 0,
       charge: 0,
     })
+    const counting = await fetch(`${gateway.url}/v1/messages/count_tokens`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${await make('counter', { groups: ['staff'] })}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'counting', messages: [{ role: 'user', content: 'Hi' }] }),
+    })
+    const counted = await rowOf(counting)
+    expect([counting.status, await gateway.command('cost', counted.id)]).toEqual([
+      200,
+      { code: 0, err: '', out: `The exchange ${counted.id} was of the route messages.count_tokens, which is free: it cost nothing.` },
+    ])
     const failed = await rowOf(await ask(gateway.url, await make('failed', { groups: ['staff'] }), 'failing'))
     const out = `The exchange ${failed.id} failed with the status ${failed.status}: nobody is charged for it.`
     expect(await gateway.command('cost', failed.id)).toEqual({ code: 0, err: '', out })
