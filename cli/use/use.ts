@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
+import { isObject } from '../../engine/core/members.js'
 import { address } from '../address.js'
 import { fileOf } from '../check.js'
 import { type CommandResult, UsageError } from '../output.js'
@@ -23,7 +24,10 @@ export async function use(name: string, options: UseOptions): Promise<CommandRes
   if (options.config !== undefined && !existsSync(file)) throw new UsageError(`${file} cannot be read.`)
   const known = existsSync(file) ? knownIn(file) : {}
   const base = (options.url ?? known.url ?? 'http://127.0.0.1:8080').replace(/\/+$/, '')
-  if (!URL.canParse(base)) throw new UsageError('--url must be an address such as https://gateway.example.com.')
+  if (!URL.canParse(base)) {
+    const what = options.url === undefined ? `\`listen\` of ${file} is no address: name one with --url,` : '--url must be an address'
+    throw new UsageError(`${what} such as https://gateway.example.com.`)
+  }
   const url = base + agent.path
   const model = options.model ?? known.model ?? '<a model>'
   const filled = (text: string): string => text.replaceAll('{url}', url).replaceAll('{model}', model).replaceAll('{key}', KEY_PLACE)
@@ -67,15 +71,17 @@ function knownIn(file: string): { url?: string; model?: string } {
   } catch {
     throw new UsageError(`${file} is not YAML: sluice check shows the error.`)
   }
-  const { listen, models, upstreams } = Object(value) as {
-    listen?: unknown
-    models?: Record<string, unknown>
-    upstreams?: Record<string, { models?: string[] } | null>
-  }
-  const model = Object.keys(models ?? {})[0] ?? Object.values(upstreams ?? {}).flatMap(one => one?.models ?? [])[0]
+  const { listen, models, upstreams } = membersOf(value)
+  const listed = Object.values(membersOf(upstreams)).flatMap(one => membersOf(one).models ?? [])
+  const model = [...Object.keys(membersOf(models)), ...listed].find(isName)
   if (typeof listen !== 'string') return model === undefined ? {} : { model }
   const { host, port } = address(listen)
   // An address that listens on all interfaces is reached here, too.
   const reached = host === '0.0.0.0' || host === '' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
   return { url: `http://${reached}:${port}`, ...(model !== undefined && { model }) }
 }
+
+const membersOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {})
+
+/** Whether an agent can ask for a model by this name: a pattern stands for others. */
+const isName = (name: unknown): name is string => typeof name === 'string' && !name.includes('*')

@@ -583,6 +583,30 @@ describe('sluice use', () => {
     expect(out).toMatch(/['"/]m['"]/)
   })
 
+  test.each([
+    ['models: [a]', '<a model>'],
+    ['models: name', '<a model>'],
+    ['models: { "gpt-*": {}, x: {} }', 'x'],
+    ['upstreams: { one: { models: [{ a: b }, c] }, two: [d] }', 'c'],
+  ])('takes no model from a file that names none there: %s', async (text, model) => {
+    const { env } = json((await sluice(['use', 'claude-code', '--json'], folderOf({ 'gateway.yaml': text }))).out) as unknown as {
+      env: Record<string, string>
+    }
+    expect(env.ANTHROPIC_MODEL).toBe(model)
+  })
+
+  test('says whose address is none', async () => {
+    const folder = folderOf({ 'gateway.yaml': 'listen: nowhere' })
+    expect(await sluice(['use', 'codex'], folder)).toMatchObject({
+      code: 64,
+      err: expect.stringMatching(/^`listen` of \S*gateway\.yaml is no address/),
+    })
+    expect(await sluice(['use', 'codex', '--url', 'nowhere'], folder)).toMatchObject({
+      code: 64,
+      err: expect.stringMatching(/^--url must be/),
+    })
+  })
+
   test('gives an agent no model of its own, which the gateway may not have', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     const { env } = json((await sluice(['use', 'claude-code', '--json'], folder)).out) as unknown as { env: Record<string, string> }
