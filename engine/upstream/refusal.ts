@@ -22,6 +22,9 @@ const LONGEST_SENTENCE = 1000
 /** Headers that tell any client when to retry. */
 const ADVICE = ['x-should-retry', 'retry-after-ms']
 
+/** Clients retry any 5xx, but a refused key of the gateway stays refused until the operator changes it. */
+const UNCHANGED = { 'x-should-retry': 'false' }
+
 /**
  * Throws the error of a response whose status is not a good one. Redirects are not followed, and count as refusals.
  * @param hides a credential of the caller, which is removed from the upstream's message
@@ -81,7 +84,7 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
     ...(event !== undefined && isSame && { event }),
     retryAfter: seconds(head?.header('retry-after')) ?? wholeSeconds(read?.retry_after),
     ...(kind === 'invalid_request' && read?.reason === TOO_LONG && { isTooLong: true }),
-    ...(head && !isOurs && { headers: headersOf(head, binding) }),
+    ...(head && { headers: isOurs ? UNCHANGED : headersOf(head, binding) }),
   })
 }
 
