@@ -78,6 +78,8 @@ export class RedisCounter implements Counter {
   private count = 1
   /** The first error since the server was last reached: those after it only follow from it. */
   private fault: Error | undefined
+  /** When a server that only reads was left. */
+  private moved = Number.NEGATIVE_INFINITY
 
   /** @param url `redis://…`, `rediss://…`, or the same with `valkey` */
   constructor(url: string) {
@@ -89,7 +91,7 @@ export class RedisCounter implements Counter {
       connectTimeout: CONNECT,
       socketTimeout: SILENCE,
       // After a failover the server that was the primary may still answer.
-      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+      reconnectOnError: ({ message }) => message.startsWith('READONLY') && this.mayMove(),
       retryStrategy: times => Math.min(50 * 2 ** times, LONGEST_PAUSE),
     }) as Redis & Commands
     this.client.on('error', (error: Error & { command?: { name: string } }) => {
@@ -165,6 +167,14 @@ export class RedisCounter implements Counter {
     } catch {
       this.client.disconnect()
     }
+  }
+
+  /** Whether a server that only reads may be left: the address may name it again, and each connection would soon be left. */
+  private mayMove(): boolean {
+    const time = performance.now()
+    if (time - this.moved < LONGEST_PAUSE) return false
+    this.moved = time
+    return true
   }
 
   /** Throws why there is no connection: the client itself would say only that there is none. */

@@ -315,6 +315,34 @@ describe.skipIf(REDIS === undefined)('instances that share a Redis', () => {
     for (const { lines } of instances) expect(JSON.stringify(lines)).not.toContain('redis://')
   })
 
+  test('connect rarely to one that only reads, and share again when it writes', async () => {
+    const instance = await start({ state: `${redis.url}/4`, keys: keys({ requests: '100000/9h' }) })
+    expect(await served([instance], 20)).toBe(20)
+    const admin = new Redis(redis.url)
+    const connected = async (): Promise<number> => Number(/total_connections_received:(\d+)/.exec(await admin.info('stats'))?.[1])
+    const said = (text: string): number => instance.lines.filter(line => line.msg.includes(text)).length
+    let isOver = false
+    const load = (async () => {
+      while (!isOver) expect(await statusOf(instance)).toBe(200)
+    })()
+    try {
+      // A primary that a failover has made a replica; its own primary is away.
+      await admin.call('REPLICAOF', '127.0.0.1', '1')
+      await expect.poll(() => said('the shared state of limits is away')).toBe(1)
+      const before = await connected()
+      const began = performance.now()
+      await expect.poll(connected, { timeout: 20_000 }).toBeGreaterThan(before + 2)
+      expect(performance.now() - began).toBeGreaterThan(3_000)
+      await admin.call('REPLICAOF', 'NO', 'ONE')
+      await expect.poll(() => said('limits are shared again')).toBe(1)
+    } finally {
+      isOver = true
+      await admin.call('REPLICAOF', 'NO', 'ONE')
+      await load
+      admin.disconnect()
+    }
+  })
+
   test('count locally while it answers but refuses to write, with one warning each', async () => {
     const instance = await start({ state: `${redis.url}/3`, keys: keys({ requests: '100000/9h', in_flight: 50 }) })
     expect(await served([instance], 20)).toBe(20)
