@@ -75,7 +75,6 @@ export interface SchemaError {
   keyword: string
   params: Record<string, unknown>
   message?: string
-  parentSchema?: { description?: string }
 }
 
 export interface Validate {

@@ -2,6 +2,7 @@
 
 import { _, type Code, type KeywordCxt } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { usePattern } from 'ajv/dist/vocabularies/code.js'
 import { base64Bytes } from '../../engine/core/text.js'
 import { asTagged, everySchema, expand, type SchemaSet } from './schemas.js'
 
@@ -27,6 +28,21 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
       const bytes = gen.scopeValue('func', { ref: base64Bytes, code: _`base64Bytes` })
       cxt.fail(_`${bytes}(${data}) > ${schema}`)
     },
+  })
+  // A description says in words what a pattern demands.
+  ajv.removeKeyword('pattern')
+  ajv.addKeyword({
+    keyword: 'pattern',
+    type: 'string',
+    schemaType: 'string',
+    error: {
+      message: 'must match a pattern',
+      params: ({ schemaCode, parentSchema }) =>
+        parentSchema?.description === undefined
+          ? _`{ pattern: ${schemaCode} }`
+          : _`{ pattern: ${schemaCode}, description: ${String(parentSchema.description)} }`,
+    },
+    code: cxt => cxt.fail(_`!${usePattern(cxt, cxt.schema)}.test(${cxt.data})`),
   })
   ajv.addKeyword({ keyword: 'tagged', type: 'object', schemaType: 'object', code: checkTagged })
   if (options.useDefaults === true) addShorthand(ajv)

@@ -92,7 +92,7 @@ function describe(error: SchemaError): { path: string; message: string; code: st
     case 'pattern':
       return {
         path: at,
-        message: `Invalid value for '${at}': ${error.parentSchema?.description ?? `it must match ${String(params.pattern)}`}.`,
+        message: `Invalid value for '${at}': ${String(params.description ?? `it must match ${String(params.pattern)}`)}.`,
         code: 'invalid_value',
       }
     default:

@@ -64,6 +64,14 @@ describe('an error', () => {
     ['maxLength', { maxLength: 1 }, 'xy', 'list[1].a', 'string_above_max_length', /at most 1 characters?\./],
     ['max_base64_bytes', { max_base64_bytes: 2 }, 'AAAA', 'list[1].a', 'invalid_value', /larger than 2 bytes/],
     ['pattern', { pattern: '^x' }, 'y', 'list[1].a', 'invalid_value', /Invalid value for 'list\[1\]\.a'/],
+    [
+      'pattern in words',
+      { pattern: '^x', description: 'it must begin with x' },
+      'y',
+      'list[1].a',
+      'invalid_value',
+      /^Invalid value for 'list\[1\]\.a': it must begin with x\.$/,
+    ],
     ['multipleOf', { multipleOf: 2 }, 3, 'list[1].a', 'invalid_value', /Invalid value for 'list\[1\]\.a'/],
     ['false', false, 1, 'list[1].a', 'invalid_value', /Invalid value for 'list\[1\]\.a'/],
     [
