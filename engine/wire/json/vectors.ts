@@ -5,14 +5,14 @@ import type { Json } from '../../plan.js'
 import { forEachAt } from './scan.js'
 
 const BRACKET = 0x5b
+const QUOTE = 0x22
 
-/** The bytes of an answer with every list at a path as base64, or as numbers. */
+/** The bytes of an answer with every list at a path as base64, or as numbers. Throws TypeError if a list holds what is no number. */
 export function reshape(bytes: Buffer, path: readonly string[], isBase64: boolean): Buffer {
   const parts: Buffer[] = []
   let from = 0
   forEachAt(bytes, path, (start, end) => {
-    const isList = bytes[start] === BRACKET
-    if (isList !== isBase64) return
+    if (bytes[start] !== (isBase64 ? BRACKET : QUOTE)) return
     parts.push(bytes.subarray(from, start))
     parts.push(
       Buffer.from(
@@ -40,7 +40,7 @@ function floatsOf(bytes: Buffer, start: number, end: number): Float32Array {
   const texts = bytes.toString('latin1', start + 1, end - 1).split(',')
   const floats = new Float32Array(texts.length === 1 && (texts[0] as string).trim() === '' ? 0 : texts.length)
   for (let index = 0; index < floats.length; index++) floats[index] = Number(texts[index])
-  return floats
+  return numbers(floats)
 }
 
 function encode(floats: Float32Array): string {
@@ -52,6 +52,12 @@ function decode(text: string): Float32Array {
   const bytes = Buffer.from(text.replaceAll('\\', ''), 'base64')
   const floats = new Float32Array(Math.floor(bytes.length / 4))
   for (let index = 0; index < floats.length; index++) floats[index] = bytes.readFloatLE(index * 4)
+  return numbers(floats)
+}
+
+/** The same floats. JSON has no other numbers than finite ones, and base64 would hide what was none. */
+function numbers(floats: Float32Array): Float32Array {
+  if (!floats.every(Number.isFinite)) throw new TypeError('a vector holds something that is no number')
   return floats
 }
 
