@@ -107,9 +107,6 @@ export type EachEvent = (data: string, isError: boolean) => unknown
 
 const ERROR = 'error'
 
-/** The texts of which an event that is an error by its lines holds one. */
-export const ERROR_MARKS: readonly string[] = [`event: ${ERROR}`, `event:${ERROR}`, `${ERROR}:`]
-
 /** Calls `each` for every event in bytes of whole events until it returns true. Decodes only as many events as needed. */
 export function parseBlock(block: Buffer, each: EachEvent): void {
   let isEnough = false

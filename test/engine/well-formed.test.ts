@@ -77,8 +77,25 @@ test('a marker is found at any position, and nothing else', () => {
 
 test('sureEvents counts the bytes of the events before the first that has to be parsed', () => {
   const MARKERS = ['"usage":{', '"error"']
-  const sure = fc.constantFrom('data: {"a":[1,"x"]}', 'event: x\ndata: {"usage":null}', ': hi', 'id: 1\ndata: []')
-  const other = fc.constantFrom('data: {"usage":{}}', 'event: "error"\ndata: {}', 'data: [DONE]', 'data: 1\ndata: 2', 'data: {"a":', 'data')
+  const sure = fc.constantFrom(
+    'data: {"a":[1,"x"]}',
+    'event: x\ndata: {"usage":null}',
+    ': hi',
+    'id: 1\ndata: []',
+    'event: the error\ndata: 1',
+  )
+  const other = fc.constantFrom(
+    'data: {"usage":{}}',
+    'event: "error"\ndata: {}',
+    'data: [DONE]',
+    'data: 1\ndata: 2',
+    'data: {"a":',
+    'data',
+    'event: error\ndata: {}',
+    'id: 1\nevent:error\ndata: {}',
+    'error: {}',
+    'error:1',
+  )
   const end = fc.constantFrom('\n', '\r\n', '\r')
   fc.assert(
     fc.property(

@@ -11,7 +11,6 @@ import { errorFrom, statusOfWord } from '../../upstream/refusal.js'
 import { markersOf } from '../../wire/event-templates.js'
 import { isTooDeep } from '../../wire/json/depth.js'
 import { jsonOr } from '../../wire/json/parse.js'
-import { ERROR_MARKS } from '../../wire/sse.js'
 
 /** The failure that an event reports, if it does. */
 export function failureOf(event: Json, text: string, binding: Binding): GatewayError | undefined {
@@ -101,7 +100,7 @@ const markers = new WeakMap<StreamFormat, readonly string[]>()
 export function allMarkersOf(format: StreamFormat): readonly string[] {
   let all = markers.get(format)
   if (all === undefined) {
-    all = [...markersOf(format), ...(format.sentinel === undefined ? [] : [format.sentinel]), ...ERROR_MARKS]
+    all = [...markersOf(format), ...(format.sentinel === undefined ? [] : [format.sentinel])]
     markers.set(format, all)
   }
   return all

@@ -5,8 +5,8 @@ import { isSpace } from './scan.js'
 import { addressOf, load, MOST_SPANS, SPANS, scanner, spanAt, WINDOW } from './scanner.js'
 
 /**
- * How many bytes of a block of whole events are events whose data is surely JSON and that hold no marker: those before the
- * first event that has to be parsed. Call it with the same list of markers each time.
+ * How many bytes of a block of whole events are events whose data is surely JSON, that hold no marker and that are no errors by
+ * their lines: those before the first event that has to be parsed. Call it with the same list of markers each time.
  */
 export function sureEvents(block: Buffer, markers: readonly string[]): number {
   const address = addressOf(markers)

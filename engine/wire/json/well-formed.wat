@@ -320,7 +320,7 @@
     (local.get $found))
 
   ;; How many of the $length bytes at 0, a block of whole server-sent events, are events whose data is JSON of one line and that
-  ;; hold no marker: those before the first event of which that is not sure.
+  ;; hold no marker, and that are no errors by their lines: those before the first event of which that is not sure.
   (func (export "events") (param $length i32) (param $markers i32) (result i32)
     (local $at i32) (local $code i32) (local $hasData i32) (local $sure i32) (local $marker i32)
     (local.set $marker (call $firstOf (local.get $length) (local.get $markers)))
@@ -345,6 +345,14 @@
         (if (i32.or (i32.lt_s (local.get $at) (i32.const 0)) (i32.eqz (call $isWhole))) (then (return (local.get $sure)))))
         (else
           (if (i32.eq (i32.load (local.get $at)) (i32.const 0x61746164)) (then (return (local.get $sure))))
+          ;; erro… as the field, or behind event: with or without a space.
+          (if (i32.eq (i32.load (local.get $at)) (i32.const 0x6f727265)) (then (return (local.get $sure))))
+          (if (i32.and
+                (i32.eq (i32.load (local.get $at)) (i32.const 0x6e657665))
+                (i32.or
+                  (i32.eq (i32.load offset=6 (local.get $at)) (i32.const 0x6f727265))
+                  (i32.eq (i32.load offset=7 (local.get $at)) (i32.const 0x6f727265))))
+            (then (return (local.get $sure))))
           (block $over
             (loop $letter
               (br_if $over (i32.ge_u (local.get $at) (local.get $length)))
