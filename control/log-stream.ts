@@ -3,12 +3,13 @@
 // library waits for a full disk without end, and keeps all lines of a reader that stands still.
 
 import { constants, fstatSync, openSync, write, writeSync } from 'node:fs'
+import { Socket } from 'node:net'
 
 /** Characters that wait; lines beyond them are dropped. */
 const MOST = 4 * 1024 * 1024
 /** Characters that are written at once, however soon; less waits for more. */
 const ENOUGH = 4_096
-/** Bytes that a pipe takes as a whole: longer ones may be mixed with those of another process. */
+/** Bytes that a pipe or a socket takes as a whole: longer ones may be mixed with those of another process. */
 const WHOLE = 4_096
 /** Milliseconds: how late a line may be written, and when a full pipe is tried again, at first and at last. */
 const LATENESS = 100
@@ -42,12 +43,12 @@ export class LogStream {
   private flushed: (() => void)[] = []
   /** Bytes in a write. */
   private readonly part: number
-  /** Opened again so that a write returns at once, even if the pipe is full: handing it to another thread costs several times as much. */
-  private readonly pipe: number | undefined
+  /** A write to it returns at once, even if its reader is slow: handing it to another thread costs several times as much. */
+  private readonly ready: number | undefined
 
   constructor(private readonly descriptor: number) {
     this.part = isPipe(descriptor) ? WHOLE : Number.POSITIVE_INFINITY
-    this.pipe = openedAgain(descriptor)
+    this.ready = unblocked(descriptor)
     process.on('exit', () => this.writeRest())
   }
 
@@ -119,12 +120,12 @@ export class LogStream {
     let at = from
     while (at < bytes.length) {
       const length = this.endOf(bytes, at) - at
-      if (this.pipe === undefined) {
+      if (this.ready === undefined) {
         this.writeLater(bytes, at, length)
         return
       }
       try {
-        at += writeSync(this.pipe, bytes, at, length)
+        at += writeSync(this.ready, bytes, at, length)
         this.wait = SOON
       } catch (error) {
         this.tryLater(error as NodeJS.ErrnoException, bytes, at)
@@ -206,10 +207,15 @@ function isPipe(descriptor: number): boolean {
   }
 }
 
-/** A descriptor of the same pipe whose writes never wait; undefined for what cannot be opened again: a socket, or another user's pipe. */
-function openedAgain(descriptor: number): number | undefined {
+/** A descriptor of the same pipe or socket whose writes never wait; undefined for a file, and for another user's pipe. */
+function unblocked(descriptor: number): number | undefined {
   try {
-    return fstatSync(descriptor).isFIFO() ? openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK) : undefined
+    const status = fstatSync(descriptor)
+    if (status.isFIFO()) return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK)
+    if (!status.isSocket()) return undefined
+    // It sets the socket itself to return at once, as for every program of Node's that prints to one.
+    new Socket({ fd: descriptor, readable: false }).on('error', () => undefined).unref()
+    return descriptor
   } catch {
     return undefined
   }
