@@ -236,11 +236,12 @@ describe('a changed overlay', () => {
       }
       return most
     }
-    // A provider's whole dialect: what compiling it costs would be felt.
+    // A provider's whole dialect, which takes seconds to compile. Taking what was compiled, and all else that the thread does while
+    // a busy machine keeps this test waiting, takes a fraction of one.
     for (const name of readdirSync(join(root, 'schemas/messages')).filter(file => file.endsWith('.yaml')))
       write(`schemas/mine/${name}`, readFileSync(join(root, 'schemas/messages', name), 'utf8').replaceAll('$schema=../../', '$schema='))
     write('routes/v.yaml', route(1))
-    expect(await busiest(async () => (await fetch(`${url}/v`)).status === 200)).toBeLessThan(50)
+    expect(await busiest(async () => (await fetch(`${url}/v`)).status === 200)).toBeLessThan(700)
   })
 })
 
