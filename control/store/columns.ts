@@ -1,5 +1,6 @@
 // The columns of the ledger and of the rollups in their order, which writes of many rows use.
 
+import { METERS } from '../../engine/core/meters.js'
 import type { LedgerTable, Sums } from './tables.js'
 
 /** `double` is for meters with fractions of a unit. */
@@ -108,14 +109,7 @@ export const RARE_METERS = [
   'request',
 ] as const satisfies readonly (keyof LedgerTable)[]
 
-/** One of them has a value in each row that somebody may have to pay for: without a cost, it is unpriced. */
-export const QUANTITIES = [
-  'input',
-  'output',
-  'image',
-  'second',
-  'character',
-  'search',
-  'page',
-  'tool_call',
-] as const satisfies readonly (keyof LedgerTable)[]
+/** One of them has a value in each row that somebody may have to pay for: without a cost, it is unpriced. Others are parts of them. */
+export const QUANTITIES = Object.keys(METERS).filter(
+  name => METERS[name]?.parent === undefined && name !== 'request',
+) as (keyof LedgerTable)[]

@@ -4,7 +4,8 @@
 import { memberAt, valuesAt } from '../core/members.js'
 import type { Json } from '../plan.js'
 import type { Attempt } from './attempt.js'
-import { type Rewriter, replacer, textsAt } from './seal-ids.js'
+import type { Rewriter } from './rewriter.js'
+import { replacer, textsAt } from './seal-ids.js'
 
 /** Undefined if the answer is not kept here, or has the gateway's ids anyway. */
 export function ownIdsOf({ binding, input, exchange, snapshot }: Attempt): Rewriter | undefined {

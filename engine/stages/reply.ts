@@ -11,7 +11,8 @@ import { ownIdsOf } from './own-ids.js'
 import { understood } from './read-answer.js'
 import { relayBytes } from './relay-bytes.js'
 import { requestedNameOf } from './requested-name.js'
-import { idSealerOf, type Rewriter } from './seal-ids.js'
+import type { Rewriter } from './rewriter.js'
+import { idSealerOf } from './seal-ids.js'
 import { relayStream } from './stream/relay.js'
 
 /** Resolves when a stream, or bytes, have been passed on; a whole body leaves at the end of the event loop's turn. */

@@ -3,10 +3,11 @@
 
 import { memberAt } from '../core/members.js'
 import type { Body } from '../plan.js'
+import { jsonOr } from '../wire/json/parse.js'
 import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
 import { replaced } from './replaced.js'
-import type { Rewriter } from './seal-ids.js'
+import type { Rewriter } from './rewriter.js'
 
 /** Undefined if the dialect's clients do not need it, or the provider was asked under the requested name. */
 export function requestedNameOf({ binding, input }: Attempt): Rewriter | undefined {
@@ -16,11 +17,11 @@ export function requestedNameOf({ binding, input }: Attempt): Rewriter | undefin
   // A stream names the model once.
   let isDone = false
   const renamed = (text: string): string => {
-    const body = objectIn(text)
-    const found = body && answerModel.find(path => typeof memberAt(body, path) === 'string')
-    if (body === undefined || found === undefined) return text
+    const body = jsonOr(text, undefined)
+    const found = answerModel.find(path => typeof memberAt(body, path) === 'string')
+    if (found === undefined) return text
     isDone = true
-    return replaced(Buffer.from(text), body, [[found.join('.'), requested]]).toString()
+    return replaced(Buffer.from(text), body as Body, [[found.join('.'), requested]]).toString()
   }
   return {
     whole: renamed,
@@ -35,15 +36,5 @@ export function requestedNameOf({ binding, input }: Attempt): Rewriter | undefin
       return made
     },
     isDone: () => isDone,
-  }
-}
-
-/** Undefined if a text is no object; another stage judges that. */
-function objectIn(text: string): Body | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Body) : undefined
-  } catch {
-    return undefined
   }
 }

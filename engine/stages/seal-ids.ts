@@ -7,17 +7,7 @@ import { keepDigits, releaseDigits } from '../wire/json/digits.js'
 import { endOfString } from '../wire/json/end-of-string.js'
 import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
-
-/** Replaces texts in an answer, such as ids. */
-export interface Rewriter {
-  whole(text: string): string
-  /** Whole events of a stream. */
-  block(text: string): string
-  /** The JSON of one event of a stream. */
-  event(text: string): string
-  /** Whether the rest of a stream stays as it is. */
-  isDone?(): boolean
-}
+import type { Rewriter } from './rewriter.js'
 
 /** Undefined if the route has no ids to seal. */
 export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attempt): Rewriter | undefined {

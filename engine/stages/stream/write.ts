@@ -9,7 +9,7 @@ import { completedEvents } from '../../wire/json/complete.js'
 import { isTooDeep } from '../../wire/json/depth.js'
 import { releaseDigits } from '../../wire/json/digits.js'
 import { parseEvents } from '../../wire/sse.js'
-import type { Rewriter } from '../seal-ids.js'
+import type { Rewriter } from '../rewriter.js'
 import { joined, type Piece } from './pieces.js'
 
 export interface EventWriter {

@@ -1,0 +1,11 @@
+// What replaces texts in an answer on its way to the client: ids, or the name of the model.
+
+export interface Rewriter {
+  whole(text: string): string
+  /** Whole events of a stream. */
+  block(text: string): string
+  /** The JSON of one event of a stream. */
+  event(text: string): string
+  /** Whether the rest of a stream stays as it is. */
+  isDone?(): boolean
+}
