@@ -107,23 +107,26 @@ test('conversations that requests continue take no more memory than bodies may',
   const { body } = await ask({ input: 'a'.repeat(MIB) })
   provider.isSilent = true
   const before = provider.bodies.length
-  const all = Array.from({ length: 6 }, () => ask({ input: 'More', previous_response_id: body.id }))
+  // Six megabytes at once may take a busy store longer than a request waits: that is no refusal for want of room.
+  const more = async (): Promise<Awaited<ReturnType<typeof ask>>> => {
+    const said = await ask({ input: 'More', previous_response_id: body.id })
+    return said.body.error?.message.includes('The store cannot be reached') ? more() : said
+  }
+  const all = Array.from({ length: 6 }, more)
   let refused = 0
   for (const one of all) void one.then(() => refused++)
   await until(
     async () => provider.waiting.length + refused,
     count => count === 6,
   )
-  // Three fit, less what is still held of the request before.
-  const fit = provider.waiting.length
-  expect([2, 3]).toContain(fit)
+  expect([provider.waiting.length, refused]).toEqual([3, 3])
   const { status, retryAfter, body: said } = await Promise.race(all)
   expect([status, retryAfter]).toEqual([503, '1'])
   expect(said.error?.message).toContain('holds too many request bodies')
   provider.isSilent = false
   for (const send of provider.waiting.splice(0)) send()
-  expect((await Promise.all(all)).filter(one => one.status === 200)).toHaveLength(fit)
-  expect(provider.bodies.length).toBe(before + fit)
+  expect((await Promise.all(all)).filter(one => one.status === 200)).toHaveLength(3)
+  expect(provider.bodies.length).toBe(before + 3)
   // What they held is free again.
   expect((await ask({ input: 'More', previous_response_id: body.id })).status).toBe(200)
 })
