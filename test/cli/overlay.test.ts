@@ -236,7 +236,7 @@ describe('a changed overlay', () => {
       }
       return most
     }
-    // A provider's whole dialect: compiling it takes two seconds of a processor. Taking what was compiled takes some 30 ms, and 100 where
+    // A provider's whole dialect: compiling it takes two seconds of a processor. Taking what was compiled takes 10 to 20 ms, and 100 where
     // a busy machine keeps this test waiting meanwhile.
     for (const name of readdirSync(join(root, 'schemas/messages')).filter(file => file.endsWith('.yaml')))
       write(`schemas/mine/${name}`, readFileSync(join(root, 'schemas/messages', name), 'utf8').replaceAll('$schema=../../', '$schema='))
