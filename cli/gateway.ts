@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
+import { createAccessLog } from '../control/access-log.js'
 import { CONTROL_SOCKET } from '../control/settings.js'
 import { Turns } from '../control/turns.js'
 import { ControlClient } from '../engine/control/client.js'
@@ -12,7 +13,6 @@ import type { Exchange } from '../engine/core/exchange.js'
 import { connect, handle } from '../engine/gateway.js'
 import { type Server, type ServerOptions, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
-import { createAccessLog } from './access-log.js'
 import { AccountLists } from './account-lists.js'
 import { urlOf } from './address.js'
 import type { Settings } from './config/config.js'
@@ -66,8 +66,9 @@ export async function run(options: Options): Promise<Gateway> {
   const over = (call: Exchange, total: number): void => {
     const { error } = call.log
     if (error?.kind === 'internal') log.error({ id: call.id, error: maskIssuedIn(error) }, 'internal error')
-    if (settings.isAccessLogged) access.add(call, total)
-    control?.record(call, total)
+    const isLogged = settings.isAccessLogged
+    const isLeft = control?.record(call, total, isLogged && access.mayLeave(call))
+    if (isLogged && !isLeft) access.add(call, total)
   }
   const use = (next: Snapshot): void => {
     snapshot = next
@@ -89,12 +90,16 @@ export async function run(options: Options): Promise<Gateway> {
     const changed = (): void => void show().catch((error: unknown) => log.error(error, 'the models in accounts cannot be listed'))
     accounts.follow({ gateway: good.gateway, providers, accounts: () => snapshot.accounts }, changed)
   }
+  /** The lines of records that nobody has taken are written here. */
+  const part = async (from: ControlClient | undefined): Promise<void> => {
+    for (const batch of (await from?.close()) ?? []) access.addBatch(batch)
+  }
   const leaveStore = async (): Promise<void> => {
     const left = control
     control = undefined
     delete snapshot.store
     state.budgets.treasury = undefined
-    await left?.close()
+    await part(left)
   }
   use(snapshot)
   try {
@@ -132,7 +137,7 @@ export async function run(options: Options): Promise<Gateway> {
       accounts.close()
       await close(settings.grace, settings.drain)
       state.budgets.close()
-      await control?.close()
+      await part(control)
       tokens?.close()
       await snapshot.close()
       await state.close()

@@ -3,6 +3,7 @@
 
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { createAccessLog } from './access-log.js'
 import { readDocument } from './admin/document.js'
 import { FirstToken } from './admin/first-token.js'
 import { createHandlers } from './admin/handlers.js'
@@ -48,6 +49,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
   let changes: Changes | undefined
   let upkeep: Upkeep | undefined
 
+  const access = createAccessLog(log)
   const keeper: Keeper = new Keeper({ at: settings.at, mayMigrate: settings.mayMigrate }, log, async store => {
     store.audited = head => log.info({ head }, 'a change by an administrator is in the audit log')
     await claimCurrency(store, settings.currency)
@@ -71,6 +73,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     onGone: worker => {
       if (keeper.up) upkeep?.release(worker)
     },
+    onBatch: batch => access.addBatch(batch),
     onRecords: records => {
       lastUsed.note(records)
       metrics.count(records)
@@ -100,6 +103,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     await workers.close()
     await ingest.close()
     workers.reportAllLost()
+    access.flush()
     await changes?.close()
     await keeper.close()
     spool.close()

@@ -7,7 +7,7 @@ import type { MoneyGranted } from '../engine/budgets/account.js'
 import { PATIENCE } from '../engine/control/asks.js'
 import { onFrames, sendFrame } from '../engine/control/frames.js'
 import type { FromControl, FromWorker, Gauges, Question } from '../engine/control/messages.js'
-import { FORM } from '../engine/control/records.js'
+import { type Batch, FORM } from '../engine/control/records.js'
 import type { Question as MoneyQuestion } from './budgets/treasury.js'
 import type { Changes, Forgotten } from './keys/changes.js'
 import type { Lookup } from './keys/lookup.js'
@@ -48,7 +48,8 @@ export interface WorkersOptions {
   grant(question: MoneyQuestion): Promise<MoneyGranted>
   /** A worker has ended, and its exchanges under way have been written. */
   onGone(worker: string): void
-  /** Every record, once. */
+  /** Every batch, and every record, once. */
+  onBatch(batch: Batch): void
   onRecords(records: readonly ExchangeRecord[]): void
   onLost(count: number): void
   log: Logger
@@ -144,7 +145,7 @@ export class Workers {
         void this.welcome(worker)
         break
       case 'batch':
-        void this.takeBatch(worker, message.seq, readBatch(message, worker.id))
+        void this.takeBatch(worker, message)
         break
       case 'open':
         void ingest.open(worker.id, readBatch(message, worker.id))
@@ -185,10 +186,13 @@ export class Workers {
     await changes.check()
   }
 
-  private async takeBatch(worker: Worker, seq: number, records: readonly ExchangeRecord[]): Promise<void> {
+  private async takeBatch(worker: Worker, batch: Batch & { seq: number }): Promise<void> {
+    const { seq } = batch
+    const records = readBatch(batch, worker.id)
     if (seq > (this.counted.get(worker.id) ?? 0)) {
       this.counted.set(worker.id, seq)
       this.options.onRecords(records)
+      this.options.onBatch(batch)
     }
     const isKept = await this.options.ingest.add(records)
     if (isKept) this.refused.get(worker.id)?.delete(seq)

@@ -15,7 +15,7 @@ import { KeyCache, type KeyCacheOptions } from './keys.js'
 import type { Condition, FromControl, FromWorker, Question } from './messages.js'
 import { Outbox } from './outbox.js'
 import { ProcessGauges } from './process-gauges.js'
-import { FORM } from './records.js'
+import { type Batch, FORM } from './records.js'
 
 export interface ControlOptions extends KeyCacheOptions {
   socket: string
@@ -159,10 +159,14 @@ export class ControlClient implements Store, Treasury {
 
   // Records --------------------------------------------------------------------------------------------------------
 
-  /** Records an exchange that has ended; `total` is its duration in milliseconds. */
-  record(exchange: Exchange, total: number): void {
+  /**
+   * Records an exchange that has ended; `total` is its duration in milliseconds, and `mayLeave` whether its line of the access
+   * log may be left to the control process. Returns whether it is: one that is away would be late with it.
+   */
+  record(exchange: Exchange, total: number, mayLeave: boolean): boolean {
     if (this.open.size > 0) this.open.delete(exchange.id)
-    this.outbox.add(exchange, total)
+    const leaves = mayLeave && this.isConnected
+    return this.outbox.add(exchange, total, leaves) && leaves
   }
 
   /** Reports the state of this process, and the exchanges that last longer than most. */
@@ -266,13 +270,14 @@ export class ControlClient implements Store, Treasury {
     }
   }
 
-  /** Sends the remaining records and waits briefly for their acknowledgement. */
-  async close(): Promise<void> {
+  /** Sends the remaining records and waits briefly for their acknowledgement. Resolves with those that got none. */
+  async close(): Promise<Batch[]> {
     clearInterval(this.ticker)
     this.gauges.close()
-    await this.outbox.empty()
+    const rest = await this.outbox.empty()
     this.isClosed = true
     this.socket?.destroy()
+    return rest
   }
 }
 

@@ -36,22 +36,26 @@ export class Outbox {
     return this.waiting + this.batch.ids.length
   }
 
-  /** Adds the record of an exchange that has ended; `total` is its duration in milliseconds. */
-  add(exchange: Exchange, total: number): void {
+  /**
+   * Adds the record of an exchange that has ended; `total` is its duration in milliseconds, and `hasLine` whether it asks for a
+   * line of the access log. Returns whether there was room for it.
+   */
+  add(exchange: Exchange, total: number, hasLine: boolean): boolean {
     if (this.size >= MOST) {
       this.lost++
-      return
+      return false
     }
-    writeRecord(this.batch, exchange, total)
+    writeRecord(this.batch, exchange, total, hasLine)
     if (this.batch.ids.length === BATCH) this.leave()
     else this.timer ??= setTimeout(() => this.leave(), GATHER)
+    return true
   }
 
   /** Sends records of exchanges under way, which nobody acknowledges. */
   tellOpen(exchanges: readonly [Exchange, total: number][]): void {
     for (let from = 0; from < exchanges.length; from += BATCH) {
       const batch = new OpenBatch()
-      for (const [exchange, total] of exchanges.slice(from, from + BATCH)) writeRecord(batch, exchange, total)
+      for (const [exchange, total] of exchanges.slice(from, from + BATCH)) writeRecord(batch, exchange, total, false)
       this.send({ type: 'open', ...batch.full() })
     }
   }
@@ -91,10 +95,14 @@ export class Outbox {
     for (const [seq, batch] of this.unacknowledged) this.sendBatch(seq, batch)
   }
 
-  /** Sends the remaining records and waits briefly for their acknowledgement. */
-  async empty(): Promise<void> {
+  /** Sends the remaining records and waits briefly for their acknowledgement. Resolves with those that got none. */
+  async empty(): Promise<Batch[]> {
     this.leave()
-    if (this.unacknowledged.size === 0) return
+    if (this.unacknowledged.size > 0) await this.allAcknowledged()
+    return [...this.unacknowledged.values()]
+  }
+
+  private async allAcknowledged(): Promise<void> {
     await new Promise<void>(done => {
       const late = setTimeout(done, LAST_ACK)
       this.whenEmpty = () => {

@@ -2,11 +2,16 @@
 // facts are text. Every figure that is counted anywhere is counted from these records.
 
 import type { Exchange } from '../core/exchange.js'
+import { clientIdOf, requestIdOf } from '../core/log.js'
 import { hasRare } from '../core/meters.js'
 import { rareOf, spentBy } from '../core/usage.js'
 import type { Usage } from '../plan.js'
 
-/** The columns of a record. NaN is an unknown figure. Those before `status`, except `at`, are texts of the batch; 0 is none. */
+/**
+ * The columns of a record. NaN is an unknown figure. Those before `status`, except `at`, are texts of the batch; 0 is none. From
+ * `path` to `request_id`, and from `answered` on, they are for the line of the access log, and known only if the record asks for
+ * one: `named` is the model as the client named it, `answered` the status of the last call.
+ */
 export const COLUMNS = [
   'at',
   'key',
@@ -24,6 +29,13 @@ export const COLUMNS = [
   'end_user',
   'session',
   'purse',
+  'path',
+  'method',
+  'client_id',
+  'named',
+  'tier',
+  'served_in',
+  'request_id',
   'status',
   'ended',
   'flags',
@@ -43,8 +55,16 @@ export const COLUMNS = [
   'bytes_out',
   'cost',
   'charge',
+  'answered',
+  'connect',
+  'headers',
 ] as const
 export type Column = (typeof COLUMNS)[number]
+
+const POSITIONS = Object.fromEntries(COLUMNS.map((column, at) => [column, at])) as Record<Column, number>
+
+/** Where a column is in a record. */
+export const columnOf = (column: Column): number => POSITIONS[column]
 
 /** How many numbers a record has. */
 export const WIDTH = COLUMNS.length
@@ -68,6 +88,8 @@ export const ESTIMATED = 2
 export const MIRROR = 4
 /** A second target was called because the first was slow, and one of the two calls was cancelled. */
 export const HEDGED = 8
+/** Whoever receives the record writes the line of the access log. */
+export const LINE = 16
 
 /** The facts of a record that are text. */
 export interface Words {
@@ -111,6 +133,11 @@ export class TextList {
     }
     return number
   }
+
+  /** The same for a text that no other record has. */
+  add(text: string | undefined): number {
+    return text === undefined ? 0 : this.all.push(text)
+  }
 }
 
 /** The most records in a batch. */
@@ -135,8 +162,8 @@ export class OpenBatch implements Batch {
 
 const orNaN = (value: number | undefined): number => value ?? Number.NaN
 
-/** Writes the record of an exchange into a batch; `total` is its duration in milliseconds. */
-export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number): void {
+/** Writes the record of an exchange into a batch; `total` is its duration in milliseconds, `hasLine` whether it asks for a line. */
+export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number, hasLine: boolean): void {
   const { log } = exchange
   const { caller, route } = log
   const { usage, cost, charge } = spentBy(exchange)
@@ -160,13 +187,17 @@ export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number)
   to[at++] = names.numberOf(log.labels?.endUser)
   to[at++] = names.numberOf(log.labels?.session)
   to[at++] = names.numberOf(log.held?.purse)
+  if (hasLine) writeLineTexts(to, at, names, exchange, usage)
+  else to.fill(0, at, at + LINE_TEXTS)
+  at += LINE_TEXTS
   to[at++] = log.status
   to[at++] = endOf(exchange)
   to[at++] =
     (log.isStream ? STREAM : 0) +
     (usage === log.usage && !log.isEstimated ? 0 : ESTIMATED) +
     (log.isMirror ? MIRROR : 0) +
-    (log.cancelled ? HEDGED : 0)
+    (log.cancelled ? HEDGED : 0) +
+    (hasLine ? LINE : 0)
   to[at++] = orNaN(usage?.input)
   to[at++] = orNaN(usage?.output)
   to[at++] = orNaN(usage?.cached)
@@ -184,9 +215,39 @@ export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number)
   to[at++] = log.bytesOut
   to[at++] = orNaN(cost)
   to[at++] = orNaN(charge)
+  to[at++] = call === undefined ? Number.NaN : call.status
+  to[at++] = call === undefined || call.connectedAt === 0 ? Number.NaN : call.connectedAt - call.began
+  to[at++] = call === undefined || call.headersAt === 0 ? Number.NaN : call.headersAt - call.began
   const words = wordsOf(exchange, usage)
   if (words) batch.words.push([row, words])
 }
+
+/** The columns of texts that only the line needs. */
+const LINE_TEXTS = columnOf('status') - columnOf('path')
+
+function writeLineTexts(to: Float64Array, from: number, names: TextList, exchange: Exchange, usage: Usage | undefined): void {
+  const { log } = exchange
+  let at = from
+  to[at++] = names.numberOf(exchange.path)
+  to[at++] = names.numberOf(exchange.method)
+  to[at++] = names.add(clientIdOf(exchange))
+  to[at++] = names.numberOf(log.model)
+  to[at++] = names.numberOf(usage?.tier)
+  to[at++] = names.numberOf(usage?.region)
+  to[at] = names.add(log.call && requestIdOf(log.call))
+}
+
+/** Whether the record of an exchange has all that its line says. A failure, and what services have added, is not in its columns. */
+export function hasWholeLine(exchange: Exchange): boolean {
+  const { log } = exchange
+  if (log.error || log.failed || log.cancelled || log.consulted || log.facts || log.masked || log.isPartial) return false
+  const { usage } = spentBy(exchange)
+  // The line has only what was reported.
+  return usage === log.usage && (usage === undefined || !(hasRare(usage) || describesMedia(usage)))
+}
+
+const describesMedia = ({ quality, size, resolution, search_context }: Usage): boolean =>
+  quality !== undefined || size !== undefined || resolution !== undefined || search_context !== undefined
 
 function endOf({ log, isAborted }: Exchange): number {
   if (isAborted) return ABORTED

@@ -96,7 +96,7 @@ test('a control process that takes nothing is given up: little waits for it, and
   listener.isReading = false
   const client = connected(listener)
   await until(() => listener.sockets.length === 1)
-  client.record(exchangeOf('one'), 1)
+  client.record(exchangeOf('one'), 1, false)
   const input = 'x'.repeat(20 * 1024 * 1024)
   const ask = (): Promise<unknown> =>
     client.ask('keep', { caller: 'one', id: 'a', previous: null, items: [], input, answer: '' }).then(
@@ -143,13 +143,13 @@ test('what a worker has to say on a new connection does not grow with the caller
   const listener = await listen('names.sock')
   const client = connected(listener)
   const keys = Array.from({ length: 5_000 }, (_, index) => `jwt:user-${index}`)
-  for (const key of keys) client.record(exchangeOf(key), 1)
+  for (const key of keys) client.record(exchangeOf(key), 1, false)
   await until(() => keysIn(listener).length === keys.length)
   for (const socket of listener.sockets) socket.destroy()
   const hellos = (): FromWorker[] => listener.heard.filter(({ type }) => type === 'hello')
   await until(() => hellos().length === 2)
   expect(serialize(hellos()[1]).length).toBeLessThan(2_000)
-  client.record(exchangeOf('jwt:user-0'), 1)
+  client.record(exchangeOf('jwt:user-0'), 1, false)
   await until(() => keysIn(listener).length > keys.length)
   expect(keysIn(listener)).toEqual([...keys, 'jwt:user-0'])
 })
@@ -158,13 +158,13 @@ test('while nothing is acknowledged, a worker keeps 65,536 records, and tells ho
   const sent: FromWorker[] = []
   const outbox = new Outbox(message => sent.push(message))
   const exchange = exchangeOf('one')
-  for (let index = 0; index < 65_536 + 7; index++) outbox.add(exchange, 1)
+  for (let index = 0; index < 65_536 + 7; index++) outbox.add(exchange, 1, false)
   expect(outbox.size).toBe(65_536)
   outbox.tellLost()
   expect(sent.at(-1)).toEqual({ type: 'lost', count: 7 })
   for (const message of [...sent]) if (message.type === 'batch') outbox.acknowledged(message.seq)
   expect(outbox.size).toBe(0)
-  outbox.add(exchange, 1)
+  outbox.add(exchange, 1, false)
   outbox.tellLost()
   expect([outbox.size, sent.filter(({ type }) => type === 'lost').length]).toEqual([1, 1])
 })
@@ -218,7 +218,7 @@ test('a process ends as soon as its records are acknowledged', async () => {
     const sent = []
     const outbox = new Outbox(message => sent.push(message))
     const log = { key: 'one', status: 200, attempts: 1, bytesIn: 0, bytesOut: 0 }
-    outbox.add({ id: '${'0'.repeat(32)}', startedAt: 1, isAborted: false, log }, 1)
+    outbox.add({ id: '${'0'.repeat(32)}', startedAt: 1, isAborted: false, log }, 1, false)
     const emptied = outbox.empty()
     for (const { type, seq } of sent) if (type === 'batch') outbox.acknowledged(seq)
     await emptied

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { dump, load } from 'js-yaml'
@@ -34,7 +35,7 @@ export interface Instance {
 
 export interface Stage {
   simulator: Awaited<ReturnType<typeof startSimulator>>
-  /** Starts one; `file` is laid over what gateway.yaml holds. */
+  /** Starts one; `file` is laid over what gateway.yaml holds, `store: null` leaves the store out. */
   start(file?: Record<string, unknown>, folder?: string): Promise<Instance>
   /** Starts one without waiting for it, and without stopping it in the end. */
   spawn(folder?: string, file?: Record<string, unknown>): { child: ChildProcess; folder: string }
@@ -92,13 +93,13 @@ function spawnInstance(simulator: string, file: Record<string, unknown>, folder:
     config,
     dump({
       listen: '127.0.0.1:0',
-      store: 'sqlite',
+      ...(file['store'] !== null && { store: 'sqlite' }),
       keys: [{ name: 'file', value: FILE_KEY }],
       upstreams: { up: { provider: 'openai', base: simulator, secret: 'none' } },
       models: Object.fromEntries(models),
       grace: '1s',
       log: { access: false },
-      ...file,
+      ...Object.fromEntries(Object.entries(file).filter(([, value]) => value !== null)),
     }),
   )
   return spawn(process.execPath, [...FLAGS, MAIN, 'start', '--config', config], {
@@ -111,9 +112,9 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
   const child = spawnInstance(simulator, file, folder)
   const log: string[] = []
   const ended = new Promise<number | null>(done => child.once('exit', done))
-  const heard = (part: Buffer): void => void log.push(...String(part).split('\n').filter(Boolean))
-  child.stdout?.on('data', heard)
-  child.stderr?.on('data', heard)
+  for (const output of [child.stdout, child.stderr]) {
+    if (output) createInterface({ input: output }).on('line', line => void (line !== '' && log.push(line)))
+  }
   const line = async (text: string): Promise<string> => {
     const until = performance.now() + PATIENCE
     while (performance.now() < until && child.exitCode === null) {
@@ -124,7 +125,7 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
     throw new Error(`"${text}" was not said:\n${log.join('\n')}`)
   }
   const { url } = JSON.parse(await line('"msg":"listening"')) as { url: string }
-  await line('control process is ready')
+  if (file['store'] !== null) await line('control process is ready')
   const socket = join(folder, 'data', 'admin.sock')
   return {
     url,
