@@ -1,6 +1,6 @@
 // The line of an exchange in the access log, with the field names of OpenTelemetry where they exist.
 
-import type { CallFacts, Exchange, LogEntry } from '../engine/core/exchange.js'
+import type { Exchange, LogEntry } from '../engine/core/exchange.js'
 import { clientIdOf, factsOf, round } from '../engine/core/log.js'
 import { NANO, spentBy } from '../engine/core/usage.js'
 import { writtenMember } from '../engine/jsonata/events.js'
@@ -8,26 +8,10 @@ import { writtenMember } from '../engine/jsonata/events.js'
 export const INFO = 30
 const WARN = 40
 
-/** The members of a log entry that a line has. */
-type Logged =
-  | 'key'
-  | 'model'
-  | 'target'
-  | 'status'
-  | 'attempts'
-  | 'bytesIn'
-  | 'bytesOut'
-  | 'usage'
-  | 'isPartial'
-  | 'isMirror'
-  | 'firstByte'
-  | 'firstToken'
-  | 'error'
-  | 'failed'
-  | 'cancelled'
-  | 'consulted'
-  | 'facts'
-  | 'masked'
+/** The members of a log entry that a line has; one that is undefined is left out, also within `usage`. */
+type Logged = Pick<LogEntry, 'status' | 'attempts' | 'bytesIn' | 'bytesOut'> & {
+  [Name in 'key' | 'model' | 'target' | 'isPartial' | 'isMirror' | 'firstByte' | 'firstToken']?: LogEntry[Name] | undefined
+} & { [Name in 'usage' | 'error' | 'failed' | 'cancelled' | 'consulted' | 'facts' | 'masked']?: object | undefined }
 
 /** What a line says. `time` is milliseconds since 1970; `cost` and `charge` are in nano-units of the currency. */
 export interface LineFacts {
@@ -38,20 +22,20 @@ export interface LineFacts {
   route: string | undefined
   method: string | undefined
   path: string | undefined
-  log: Pick<LogEntry, Logged>
+  log: Logged
   cost: number | undefined
   charge: number | undefined
   /** Milliseconds. */
   total: number
-  upstream: CallFacts | undefined
+  upstream: object | undefined
 }
 
-/** What the line of an exchange says that took `total` milliseconds. */
-export function lineFactsOf(exchange: Exchange, total: number): LineFacts {
+/** What the line of an exchange says that took `total` milliseconds; `level` is that of `levelOf`. */
+export function lineFactsOf(exchange: Exchange, total: number, level: number): LineFacts {
   const { log } = exchange
   const { cost, charge } = spentBy(exchange)
   return {
-    level: isFailure(exchange) ? WARN : INFO,
+    level,
     time: Date.now(),
     id: exchange.id,
     clientId: clientIdOf(exchange),
@@ -104,6 +88,9 @@ export function accessLine({ level, time, id, clientId, route, method, path, log
     ',"msg":"request"}\n'
   )
 }
+
+/** The level of an exchange's line. */
+export const levelOf = (exchange: Exchange): number => (isFailure(exchange) ? WARN : INFO)
 
 /** A failure that is not the client's; one that another target made good counts as well. */
 function isFailure({ log: { error, failed, status, call } }: Exchange): boolean {

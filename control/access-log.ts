@@ -5,7 +5,7 @@ import pino, { type Logger } from 'pino'
 import { maskIssued } from '../engine/control/key-form.js'
 import { type Batch, hasWholeLine } from '../engine/control/records.js'
 import type { Exchange } from '../engine/core/exchange.js'
-import { accessLine, INFO, lineFactsOf } from './access-line.js'
+import { accessLine, INFO, levelOf, lineFactsOf } from './access-line.js'
 import { LogStream } from './log-stream.js'
 import { linesOf } from './record-lines.js'
 
@@ -27,8 +27,8 @@ export interface AccessLog {
 /** Writes to the destination of `log`, in its form; a line waits at most `lateness` milliseconds. */
 export function createAccessLog(log: Logger, lateness = LATENESS): AccessLog {
   const stream = (log as unknown as Record<symbol, { write(text: string): unknown } | undefined>)[pino.symbols.streamSym]
-  // A program that embeds the gateway has a log of its own.
-  const isOurs = stream instanceof LogStream
+  // A program that embeds the gateway has a log that the control process does not write to.
+  const isStandardOutput = stream instanceof LogStream
   let gathered = ''
   let timer: NodeJS.Timeout | undefined
   const flush = (): void => {
@@ -41,20 +41,18 @@ export function createAccessLog(log: Logger, lateness = LATENESS): AccessLog {
     stream?.write(text)
   }
   const gather = (lines: string): void => {
+    if (lines === '') return
     gathered += lines
     if (gathered.length > MOST) flush()
     else timer ??= setTimeout(flush, lateness)
   }
   return {
-    mayLeave: exchange => isOurs && log.isLevelEnabled('info') && hasWholeLine(exchange),
+    mayLeave: exchange => isStandardOutput && log.isLevelEnabled('info') && hasWholeLine(exchange),
     add(exchange, total) {
-      const facts = lineFactsOf(exchange, total)
-      if (facts.level > INFO || log.isLevelEnabled('info')) gather(accessLine(facts))
+      const level = levelOf(exchange)
+      if (level > INFO || log.isLevelEnabled('info')) gather(accessLine(lineFactsOf(exchange, total, level)))
     },
-    addBatch(batch) {
-      const lines = linesOf(batch)
-      if (lines !== '') gather(lines)
-    },
+    addBatch: batch => gather(linesOf(batch)),
     flush,
   }
 }

@@ -30,6 +30,8 @@ import { Workers } from './workers.js'
 
 /** Milliseconds: the age of cached keys counts in hours, so it is noted once a minute. */
 const NOTE_CERTAIN = 60_000
+/** Milliseconds: with the 20 for which a worker gathers records, a line is no later than one of the worker's own. */
+const LINE_LATENESS = 80
 
 export interface ControlProcess {
   keeper: Keeper
@@ -49,7 +51,7 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
   let changes: Changes | undefined
   let upkeep: Upkeep | undefined
 
-  const access = createAccessLog(log)
+  const access = createAccessLog(log, LINE_LATENESS)
   const keeper: Keeper = new Keeper({ at: settings.at, mayMigrate: settings.mayMigrate }, log, async store => {
     store.audited = head => log.info({ head }, 'a change by an administrator is in the audit log')
     await claimCurrency(store, settings.currency)
@@ -73,8 +75,8 @@ export async function runControl(settings: ControlSettings, log: Logger): Promis
     onGone: worker => {
       if (keeper.up) upkeep?.release(worker)
     },
-    onBatch: batch => access.addBatch(batch),
-    onRecords: records => {
+    onRecords: (records, batch) => {
+      access.addBatch(batch)
       lastUsed.note(records)
       metrics.count(records)
     },

@@ -8,6 +8,8 @@ import { accessLine, INFO } from './access-line.js'
 
 const FLAGS = columnOf('flags')
 
+type Unknown<Value> = { [Name in keyof Value]: Value[Name] | undefined }
+
 /** The lines of a batch; empty: none of its records asks for one. */
 export function linesOf(batch: Batch): string {
   let lines = ''
@@ -25,7 +27,7 @@ function lineOf({ ids, numbers, texts }: Batch, row: number): string {
     return Number.isNaN(value) ? undefined : value
   }
   const total = number('total')
-  const usage = withoutUnknown<Usage>({
+  const usage: Unknown<Usage> = {
     input: known('input'),
     output: known('output'),
     cached: known('cached'),
@@ -33,18 +35,15 @@ function lineOf({ ids, numbers, texts }: Batch, row: number): string {
     reasoning: known('reasoning'),
     tier: text('tier'),
     region: text('served_in'),
-  })
+  }
   const answered = known('answered')
-  const upstream =
-    answered === undefined
-      ? undefined
-      : withoutUnknown<CallFacts>({
-          status: answered === 0 ? undefined : answered,
-          request_id: text('request_id'),
-          connect: round(known('connect')),
-          headers: round(known('headers')),
-          first_event: round(known('upstream')),
-        })
+  const upstream: Unknown<CallFacts> = {
+    status: answered === 0 ? undefined : answered,
+    request_id: text('request_id'),
+    connect: round(known('connect')),
+    headers: round(known('headers')),
+    first_event: round(known('upstream')),
+  }
   return accessLine({
     level: INFO,
     time: Math.round(number('at') + total),
@@ -54,15 +53,13 @@ function lineOf({ ids, numbers, texts }: Batch, row: number): string {
     method: text('method'),
     path: text('path'),
     log: {
-      ...withoutUnknown({
-        key: text('key'),
-        model: text('named'),
-        target: text('target'),
-        usage: Object.keys(usage).length === 0 ? undefined : usage,
-        isMirror: (number('flags') & MIRROR) !== 0 || undefined,
-        firstByte: known('first_byte'),
-        firstToken: known('first_token'),
-      }),
+      key: text('key'),
+      model: text('named'),
+      target: text('target'),
+      usage: Object.values(usage).some(value => value !== undefined) ? usage : undefined,
+      isMirror: (number('flags') & MIRROR) !== 0 || undefined,
+      firstByte: known('first_byte'),
+      firstToken: known('first_token'),
       status: number('status'),
       attempts: number('attempts'),
       bytesIn: number('bytes_in'),
@@ -71,13 +68,6 @@ function lineOf({ ids, numbers, texts }: Batch, row: number): string {
     cost: known('cost'),
     charge: known('charge'),
     total,
-    upstream,
+    upstream: answered === undefined ? undefined : upstream,
   })
-}
-
-type Defined<Value> = { [Name in keyof Value]: Exclude<Value[Name], undefined> }
-
-/** The object with only those of its members that have a value. */
-function withoutUnknown<Value extends object>(all: { [Name in keyof Value]?: Value[Name] | undefined }): Partial<Defined<Value>> {
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Partial<Defined<Value>>
 }

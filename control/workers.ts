@@ -48,9 +48,8 @@ export interface WorkersOptions {
   grant(question: MoneyQuestion): Promise<MoneyGranted>
   /** A worker has ended, and its exchanges under way have been written. */
   onGone(worker: string): void
-  /** Every batch, and every record, once. */
-  onBatch(batch: Batch): void
-  onRecords(records: readonly ExchangeRecord[]): void
+  /** Every record, once, with its batch. */
+  onRecords(records: readonly ExchangeRecord[], batch: Batch): void
   onLost(count: number): void
   log: Logger
 }
@@ -191,8 +190,7 @@ export class Workers {
     const records = readBatch(batch, worker.id)
     if (seq > (this.counted.get(worker.id) ?? 0)) {
       this.counted.set(worker.id, seq)
-      this.options.onRecords(records)
-      this.options.onBatch(batch)
+      this.options.onRecords(records, batch)
     }
     const isKept = await this.options.ingest.add(records)
     if (isKept) this.refused.get(worker.id)?.delete(seq)

@@ -1,7 +1,7 @@
 // A worker's record with its names as texts: the source of the ledger, the metrics and the prices.
 
 import { maskIssuedIn } from '../../engine/control/key-form.js'
-import { type Batch, COLUMNS, type Column, ESTIMATED, HEDGED, MIRROR, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
+import { columnOf as at, type Batch, ESTIMATED, HEDGED, MIRROR, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
 import { QUANTITIES } from '../store/columns.js'
 
 export interface ExchangeRecord {
@@ -71,7 +71,6 @@ export function hasQuantity({ input, output, words }: ExchangeRecord): boolean {
   return input !== undefined || output !== undefined || (meters !== undefined && QUANTITIES.some(name => meters[name] !== undefined))
 }
 
-const at = (column: Column): number => COLUMNS.indexOf(column)
 const [AT, KEY, TEAM, GROUP, MODEL, TARGET] = [at('at'), at('key'), at('team'), at('group'), at('model'), at('target')]
 const [ROUTE, DIALECT, UPSTREAM_DIALECT, ERROR] = [at('route'), at('dialect'), at('upstream_dialect'), at('error')]
 const [TAGS, REGION, FACTS] = [at('tags'), at('region'), at('facts')]

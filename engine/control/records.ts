@@ -1,16 +1,16 @@
 // One record of fixed columns for each exchange, made when it has ended. Names are numbers of a list of the batch; only rare
 // facts are text. Every figure that is counted anywhere is counted from these records.
 
-import type { Exchange } from '../core/exchange.js'
+import type { Call, Exchange } from '../core/exchange.js'
 import { clientIdOf, requestIdOf } from '../core/log.js'
-import { hasRare } from '../core/meters.js'
+import { FACTS, type Fact, hasRare } from '../core/meters.js'
 import { rareOf, spentBy } from '../core/usage.js'
 import type { Usage } from '../plan.js'
 
 /**
  * The columns of a record. NaN is an unknown figure. Those before `status`, except `at`, are texts of the batch; 0 is none. From
- * `path` to `request_id`, and from `answered` on, they are for the line of the access log, and known only if the record asks for
- * one: `named` is the model as the client named it, `answered` the status of the last call.
+ * `path` to `request_id`, and from `answered` on, they are only for the line of the access log, and those texts are none if the
+ * record asks for no line: `named` is the model as the client named it, `answered` the status of the last call.
  */
 export const COLUMNS = [
   'at',
@@ -162,6 +162,10 @@ export class OpenBatch implements Batch {
 
 const orNaN = (value: number | undefined): number => value ?? Number.NaN
 
+/** Milliseconds from the beginning of a call; NaN if there was none, or if it did not come so far. */
+const sinceBegan = (call: Call | undefined, time: number | undefined): number =>
+  call === undefined || !time ? Number.NaN : time - call.began
+
 /** Writes the record of an exchange into a batch; `total` is its duration in milliseconds, `hasLine` whether it asks for a line. */
 export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number, hasLine: boolean): void {
   const { log } = exchange
@@ -207,7 +211,7 @@ export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number,
   to[at++] = orNaN(log.firstByte)
   to[at++] = orNaN(log.firstToken)
   const { call } = log
-  to[at++] = call === undefined || call.firstAt === 0 ? Number.NaN : call.firstAt - call.began
+  to[at++] = sinceBegan(call, call?.firstAt)
   to[at++] = call === undefined || !log.isStream ? Number.NaN : call.gap
   to[at++] = orNaN(log.queued)
   to[at++] = total
@@ -216,8 +220,8 @@ export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number,
   to[at++] = orNaN(cost)
   to[at++] = orNaN(charge)
   to[at++] = call === undefined ? Number.NaN : call.status
-  to[at++] = call === undefined || call.connectedAt === 0 ? Number.NaN : call.connectedAt - call.began
-  to[at++] = call === undefined || call.headersAt === 0 ? Number.NaN : call.headersAt - call.began
+  to[at++] = sinceBegan(call, call?.connectedAt)
+  to[at++] = sinceBegan(call, call?.headersAt)
   const words = wordsOf(exchange, usage)
   if (words) batch.words.push([row, words])
 }
@@ -237,17 +241,16 @@ function writeLineTexts(to: Float64Array, from: number, names: TextList, exchang
   to[at] = names.add(log.call && requestIdOf(log.call))
 }
 
+const FACTS_WITHOUT_COLUMN = ([...FACTS] as Fact[]).filter(name => name !== 'tier' && name !== 'region')
+
 /** Whether the record of an exchange has all that its line says. A failure, and what services have added, is not in its columns. */
 export function hasWholeLine(exchange: Exchange): boolean {
   const { log } = exchange
   if (log.error || log.failed || log.cancelled || log.consulted || log.facts || log.masked || log.isPartial) return false
   const { usage } = spentBy(exchange)
   // The line has only what was reported.
-  return usage === log.usage && (usage === undefined || !(hasRare(usage) || describesMedia(usage)))
+  return usage === log.usage && (usage === undefined || (!hasRare(usage) && FACTS_WITHOUT_COLUMN.every(name => usage[name] === undefined)))
 }
-
-const describesMedia = ({ quality, size, resolution, search_context }: Usage): boolean =>
-  quality !== undefined || size !== undefined || resolution !== undefined || search_context !== undefined
 
 function endOf({ log, isAborted }: Exchange): number {
   if (isAborted) return ABORTED
