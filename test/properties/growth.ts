@@ -235,46 +235,53 @@ function costOf(work: () => void, runs: number): number {
   return least
 }
 
-/** Whether something takes less than this in one of some runs. */
-function isBelow(limit: number, work: () => void, runs: number): boolean {
-  return Array.from({ length: runs }).some(() => costOf(work, 1) < limit)
+/** So many times as much is what costs are compared with. */
+const TIMES = 16
+/**
+ * What grows linearly costs 16 times as much, and what grows with the square 256 times. Between them stands what a cache or the
+ * collection of garbage makes dearer once, where much no longer fits: up to four times was seen on busy machines.
+ */
+const TOO_MUCH = 100
+/** The milliseconds below which nothing is looked at further. */
+const NOTHING = 2
+/** The milliseconds of what was measured again that chance does not decide. */
+const ENOUGH = 300
+/** How often a cost is measured again, with four times as much of it: what grows too fast does so the more the longer it is. */
+const TURNS = 3
+
+/** The conversations of a pair: what only users say, and what a model answers in between. */
+export function conversationsOf(subjects: readonly Subject[]): Subject[] {
+  return subjects.filter(({ what }) => /^request: (messages|input|contents) of (user|(assistant|model)\|user), distinct$/.test(what))
 }
 
 /**
- * Four times as much costs about four times as much; where it grows with the square it costs sixteen times. Up to ten times was
- * seen where more memory only made garbage dearer.
+ * What is wrong with the cost of as many turns as a body of some megabytes has. What copies all of a list for each group of its
+ * items is as quick as what is linear as long as the list is short.
  */
-const FOUR_TIMES = 12.5
-/** What takes no longer than this is not looked at further. */
-const NOTHING = 1
-/** What takes so long is not decided by chance. */
-const ENOUGH = 40
+export function faultOfMany({ what, run }: Subject): string | undefined {
+  const [few, many] = [run(1_024), run(65_536)]
+  few()
+  const least = costOf(few, 3)
+  // A busy machine, and the collection of garbage, may make one run dearer, but hardly three.
+  const most = costOf(many, 1) < least * 320 ? 0 : costOf(many, 2)
+  return most < Math.max(least * 320, ENOUGH) ? undefined : `${what}: 1024 take ${least.toFixed(1)} ms, 65536 take ${most.toFixed(0)} ms`
+}
 
 /** What is wrong with how a cost grows; nothing where it is linear. */
 export function faultOf({ what, run }: Subject, count: number): string | undefined {
-  // Most cost nothing even when there is much of them, and before their code has been compiled.
-  const large = run(count * 4)
-  const most = costOf(large, 1)
-  if (most < NOTHING) return undefined
-  const small = run(count)
-  if (most < costOf(small, 1) * 6) return undefined
-  // What is measured first is measured while its code is compiled.
-  if (isBelow(Math.max(costOf(small, 5) * 6, NOTHING), large, 3)) return undefined
-  // Again, with more of it and more often: a busy machine may have been in the way, and little costs as chance has it.
   let told = ''
-  // What grows too fast does so the more the longer it is; what chance makes dear does not.
-  for (let scale = 16, turn = 0; turn < 3; turn++, scale *= 4) {
-    let [before, after] = [0, 0]
-    for (; ; scale *= 4) {
-      const larger = run(count * scale)
-      before = costOf(run((count * scale) / 4), 3)
-      after = costOf(larger, 1)
-      // Only what was too dear once can be too dear.
-      if (after >= Math.max(before * FOUR_TIMES, ENOUGH)) after = Math.min(after, costOf(larger, 1))
-      if (after > ENOUGH || scale >= 256) break
-    }
-    if (after < Math.max(before * FOUR_TIMES, ENOUGH)) return undefined
-    told = `${what}: ${(count * scale) / 4} take ${before.toFixed(1)} ms, ${count * scale} take ${after.toFixed(1)} ms`
+  // The first turn is short: most cost nothing even when there is much of them.
+  for (let turn = 0; turn <= TURNS; turn++) {
+    const [few, many] = [run(count), run(count * TIMES)]
+    const runs = turn === 0 ? 1 : 3
+    // What is measured first is measured while its code is compiled, and a busy machine makes some runs dearer.
+    const most = costOf(many, runs)
+    if (most < NOTHING) return undefined
+    const least = costOf(few, runs)
+    if (most < least * TOO_MUCH) return undefined
+    told = `${what}: ${count} take ${least.toFixed(2)} ms, ${count * TIMES} take ${most.toFixed(1)} ms`
+    if (turn > 0 && most > ENOUGH) return told
+    if (turn > 0) count *= 4
   }
   return told
 }
