@@ -6,6 +6,7 @@ import type { Dialect, ErrorRead, Json, Kind } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
 import { collect, type UpstreamResponse } from './call.js'
 import { redact, redactValue } from './redact.js'
+import { millisecondsOf, secondsIn, secondsOf } from './retry-after.js'
 
 /** An upstream's response without its body. */
 export type Head = Pick<UpstreamResponse, 'header'> & Partial<Pick<UpstreamResponse, 'headersThat'>>
@@ -19,8 +20,11 @@ export const LONGEST_REFUSAL = 1024 * 1024
 /** The longest plain text that is a message: characters. */
 const LONGEST_SENTENCE = 1000
 
-/** Headers that tell any client when to retry. */
-const ADVICE = ['x-should-retry', 'retry-after-ms']
+/** Headers that tell any client whether and when to retry, and what they may hold. */
+const ADVICE: [name: string, read: (value: string | undefined) => string | undefined][] = [
+  ['x-should-retry', value => value],
+  ['retry-after-ms', millisecondsOf],
+]
 
 /** Clients retry any 5xx, but a refused key of the gateway stays refused until the operator changes it. */
 const UNCHANGED = { 'x-should-retry': 'false' }
@@ -82,7 +86,7 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
     ...(isKept && head && status >= 400 && status < 600 && { status }),
     ...(read?.details !== undefined && isSame && { details: redactValue(read.details, binding.target, binding.to.error.ids) }),
     ...(event !== undefined && isSame && { event }),
-    retryAfter: seconds(head?.header('retry-after')) ?? wholeSeconds(read?.retry_after),
+    retryAfter: secondsOf(head?.header('retry-after')) ?? secondsIn(read?.retry_after),
     ...(kind === 'invalid_request' && read?.reason === TOO_LONG && { isTooLong: true }),
     ...(head && { headers: isOurs ? UNCHANGED : headersOf(head, binding) }),
   })
@@ -105,8 +109,8 @@ function aboutKey(status: number): Kind | undefined {
 function headersOf(head: Head, binding: Binding): Record<string, string> {
   const { passes } = binding.target
   const headers = passes && head.headersThat ? head.headersThat(passes) : {}
-  for (const name of ADVICE) {
-    const value = head.header(name)
+  for (const [name, read] of ADVICE) {
+    const value = read(head.header(name))
     if (value !== undefined) headers[name] = value
   }
   for (const name of Object.keys(headers)) headers[name] = shown(headers[name] as string, binding)
@@ -124,19 +128,6 @@ export function failureFrom(found: Json, binding: Binding): GatewayError | undef
     ...(typeof code === 'string' && { code: shown(code, binding) }),
     ...(typeof param === 'string' && { param: shown(param, binding) }),
   })
-}
-
-/** Seconds in a body, rounded up. */
-function wholeSeconds(said: unknown): string | undefined {
-  return typeof said === 'number' && said >= 0 ? String(Math.ceil(said)) : undefined
-}
-
-/** A `retry-after` header, which holds seconds or a date, as whole seconds. */
-function seconds(header: string | undefined): string | undefined {
-  if (header === undefined || header === '') return undefined
-  const number = Number(header)
-  const wait = Number.isFinite(number) ? number : (Date.parse(header) - Date.now()) / 1000
-  return Number.isFinite(wait) ? String(Math.max(0, Math.ceil(wait))) : undefined
 }
 
 /** The status that belongs to an upstream's error type in its dialect. */

@@ -183,15 +183,37 @@ describe.concurrent('the error that the caller gets', () => {
     ['seconds', '7', /^7$/],
     ['half seconds', '1.5', /^2$/],
     ['a date', new Date(Date.now() + 300_000).toUTCString(), /^(2[0-9][0-9]|300)$/],
+    [
+      'a date of the form of RFC 850',
+      `${new Date(Date.now() + 300_000).toUTCString().replace(/^.*, (..) (...) ..(..)/, 'Sunday, $1-$2-$3')}`,
+      /^(2[0-9][0-9]|300)$/,
+    ],
+    ['a date of the form of asctime', asctime(new Date(Date.now() + 300_000)), /^(2[0-9][0-9]|300)$/],
     ['a past date', new Date(Date.now() - 30_000).toUTCString(), /^0$/],
+    ['more seconds than a timer holds', '99999999999', /^2147483$/],
+    ['more seconds than a number holds', '9'.repeat(400), /^2147483$/],
+    ['a date of a far year', 'Fri, 31 Dec 9999 23:59:59 GMT', /^2147483$/],
   ])('has retry-after in seconds if the upstream gives it in %s', async ([, given, told]) => {
     const stage = await setUp([failing(429, `retry-after: ${given}\r\n`)])
     expect((await ask(stage.gateway)).headers.get('retry-after')).toMatch(told)
   })
 
-  test('has no invalid retry-after', async () => {
-    const stage = await setUp([failing(429, 'retry-after: soon\r\n')])
-    expect((await ask(stage.gateway)).headers.get('retry-after')).toBeNull()
+  test.for(['soon', '1e99', 'inf', 'Infinity', '-5', '+5', '0x10', '5 s', '1, 2', '31 Dec 2099', '2099-12-31T23:59:59Z'])(
+    'has no retry-after if the upstream gives %s',
+    async given => {
+      const stage = await setUp([failing(429, `retry-after: ${given}\r\n`)])
+      expect((await ask(stage.gateway)).headers.get('retry-after')).toBeNull()
+    },
+  )
+
+  test.for<[string, string | null]>([
+    ['250', '250'],
+    ['1e99', null],
+    ['-1', null],
+    ['99999999999999', '2147483000'],
+  ])('has a retry-after-ms only if it is valid: %s', async ([given, told]) => {
+    const stage = await setUp([failing(429, `retry-after-ms: ${given}\r\n`)])
+    expect((await ask(stage.gateway)).headers.get('retry-after-ms')).toBe(told)
   })
 
   test('is 529 for overload in dialects that have the status, and 503 in others', async () => {
@@ -286,3 +308,9 @@ describe.concurrent('a target that failed', () => {
     expect(counts(stage)).toEqual([2, 0])
   })
 })
+
+/** A date as C writes it: RFC 9110, 5.6.7. */
+function asctime(date: Date): string {
+  const [day, number, month, year, time] = date.toUTCString().split(/,? /)
+  return `${day} ${month} ${number?.replace(/^0/, ' ')} ${time} ${year}`
+}
