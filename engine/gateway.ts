@@ -46,11 +46,12 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   const choice = changed?.target === undefined ? all : narrowed(all, changed.target, exchange)
   const whole = route.keep && snapshot.store ? restore(route.keep, said, choice, route, exchange, snapshot) : said
   const input = whole instanceof Promise ? await whole : whole
-  const limited = snapshot.hasLimits() ? limit(route, input, key, choice.model, exchange, snapshot) : undefined
-  const lease = limited instanceof Promise ? await limited : limited
-  if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
+  // First, because a spent budget may choose another model, whose limits count then.
   const funded = snapshot.hasBudgets() || snapshot.store ? fund(route, input, key, choice, exchange, snapshot) : { choice }
   const { choice: chosen, hold } = funded instanceof Promise ? await funded : funded
+  const limited = snapshot.hasLimits() ? limit(route, input, key, chosen.model, exchange, snapshot) : undefined
+  const lease = limited instanceof Promise ? await limited : limited
+  if (chosen.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
   const request = { route, input, choice: chosen, exchange, snapshot, lease, hold }
   const { bindings, model } = chosen
   const answered = model && isHedged(model, request) ? hedge(request, bindings, model.hedgeAfter, send) : failover(request, bindings, send)
@@ -82,8 +83,8 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   if (route.guards) await guardAdmission(route.guards, route, key, exchange, snapshot)
   const input = readHandshake(route, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
-  const lease = await limit(route, input, key, choice.model, exchange, snapshot)
   const { choice: chosen, hold } = await fund(route, input, key, choice, exchange, snapshot)
+  const lease = await limit(route, input, key, chosen.model, exchange, snapshot)
   const guard = route.guards && socketGuard(route.guards, route, key, input, exchange, snapshot)
   return openRelay({ route, input, choice: chosen, exchange, snapshot, lease, hold }, guard)
 }

@@ -317,6 +317,27 @@ describe('budgets of gateway.yaml', () => {
   })
 })
 
+test('a model that replaces another one counts its requests in its own limits', async () => {
+  const up = { upstream: 'up', model: 'sim' }
+  const gateway = await stage.start({
+    upstreams: { up: { provider: 'openai', base: stage.simulator.url, secret: 'none' } },
+    models: {
+      cheap: { targets: [up], price: { input: 0.01, output: 0.01 }, limits: { requests: '2/1h' } },
+      dear: { targets: [up], price: PRICE, limits: { requests: '1/1h' }, budget: { limit: '0.000001/day', when_spent: { use: 'cheap' } } },
+    },
+  })
+  const seen = async (): Promise<unknown[]> => {
+    const response = await ask(gateway.url, FILE_KEY, 'dear', small)
+    await response.text()
+    return [response.status, ...['limit', 'remaining'].map(name => response.headers.get(`x-ratelimit-${name}-requests`))]
+  }
+  expect([await seen(), await seen(), await seen()]).toEqual([
+    [200, '2', '1'],
+    [200, '2', '0'],
+    [429, '2', '0'],
+  ])
+})
+
 test('a request skips an upstream whose budget is spent', async () => {
   const gateway = await stage.start({
     expose: ['target'],
