@@ -579,6 +579,8 @@ interface SealedIds {
 /** The limits of a socket relay: bytes, and milliseconds. */
 export interface RelayPlan {
   subprotocol?: string
+  /** The headers that subprotocols of a client stand for. */
+  protocolHeaders?: Readonly<Record<string, Readonly<Record<string, string>>>>
   frame: number
   idle: number
   ping: number

@@ -36,7 +36,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     limits: limitsOf(data.limits),
     caps: data.caps?.max_output === undefined ? undefined : { maxOutput: data.caps.max_output.replace(/^body\./, '').split('.') },
     asks: asksOf(data),
-    forward: data.forward.map(header => header.toLowerCase()),
+    forward: forwarded(data),
     forwardQuery: forwardedQuery(data),
     mirror: data.mirror.map(header => header.toLowerCase()),
     sealedIds: data.sealed_ids && {
@@ -101,11 +101,18 @@ function asksOf({ asks, caps }: RouteData): RoutePlan['asks'] {
 function relayOf(data: RouteData['relay']): Printed<RelayPlan> {
   return {
     subprotocol: data.subprotocol,
+    protocolHeaders: data.protocol_headers,
     frame: bytes(data.frame),
     idle: milliseconds(data.idle),
     ping: milliseconds(data.ping),
     highWater: bytes(data.high_water),
   }
+}
+
+/** The headers that are passed on, and those that a subprotocol stands for. */
+function forwarded({ forward, relay }: RouteData): string[] {
+  const meant = Object.values(relay.protocol_headers ?? {}).flatMap(headers => Object.keys(headers))
+  return [...new Set([...forward, ...meant])].map(header => header.toLowerCase())
 }
 
 /** The name of a query parameter: `query.alt` is `alt`. */

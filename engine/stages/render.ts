@@ -2,10 +2,11 @@
 // a mapping makes of them.
 
 import { unknownId } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
 import { memberAt, setMember } from '../core/members.js'
 import { holdsString } from '../core/string-search.js'
 import { isOmitted } from '../core/text.js'
-import type { Body, Context, Json, RawUsage, StreamFormat } from '../plan.js'
+import type { Body, Context, Json, RawUsage, RelayPlan, StreamFormat } from '../plan.js'
 import type { UpstreamRequest } from '../upstream/call.js'
 import { passedOn } from '../upstream/request-header.js'
 import { releaseDigits } from '../wire/json/digits.js'
@@ -122,13 +123,26 @@ export function headersOf(attempt: Attempt): string[] {
   if (binding.target.isCallers) addCallers(headers, attempt)
   if (binding.mapping) return headers
   for (const name of route.forward) {
-    const value = exchange.headers[name]
+    const value = exchange.headers[name] ?? (route.relay && saidByProtocol(name, route.relay, exchange))
     if (value === undefined || binding.heldHeaders?.has(name)) continue
     const passed = passedOn(name, value)
     if (binding.headerNames.has(name)) headers[headers.indexOf(name) + 1] = passed
     else headers.push(name, passed)
   }
   return headers
+}
+
+/** The value of a header that the client could not set, and for which it offered a subprotocol. */
+function saidByProtocol(header: string, { protocolHeaders }: RelayPlan, { headers }: Exchange): string | undefined {
+  const offered = headers['sec-websocket-protocol']
+  if (protocolHeaders === undefined || offered === undefined) return undefined
+  for (const item of offered.split(',')) {
+    const protocol = item.trim()
+    // A name of the client may be one that every object has.
+    const said = Object.hasOwn(protocolHeaders, protocol) ? protocolHeaders[protocol]?.[header] : undefined
+    if (said !== undefined) return said
+  }
+  return undefined
 }
 
 function addCallers(headers: string[], attempt: Attempt): void {

@@ -159,6 +159,26 @@ describe('browsers', () => {
     expect(JSON.stringify(simulator.requests[0])).not.toContain(KEY)
   })
 
+  test('what they say by a subprotocol in place of a header arrives as that header', async () => {
+    const protocols = ['realtime', `openai-insecure-api-key.${KEY}`, 'openai-beta.realtime-v1']
+    for (const [offered, header, told] of [
+      [protocols, {}, 'realtime=v1'],
+      [protocols.slice(0, 2), {}, undefined],
+      [protocols, { 'openai-beta': 'own' }, 'own'],
+    ] as const) {
+      simulator.requests.length = 0
+      const session = await open('openai/sim', [...offered], header)
+      session.socket.close()
+      await session.closed
+      const [asked] = simulator.requests
+      expect(asked?.headers['openai-beta']).toBe(told)
+      expect(asked?.headers['sec-websocket-protocol']).toBeUndefined()
+    }
+    // The sessions of the tests before may end meanwhile.
+    await expect.poll(() => gateway.log.length).toBeGreaterThanOrEqual(3)
+    expect(JSON.stringify(gateway.log)).not.toContain(KEY)
+  })
+
   test("the web's own WebSocket", async () => {
     const Web = globalThis.WebSocket as unknown as typeof WebSocket | undefined
     if (Web === undefined) return
