@@ -8,8 +8,8 @@ export interface Agent {
   path: string
   /** Environment variables; `{url}`, `{model}` and `{key}` are filled in. */
   env: Readonly<Record<string, string>>
-  /** A settings file of the agent, and its content. */
-  file?: { path: string; text: string }
+  /** A settings file of the agent, and its content; `{limits}` in it is `limits` if the sizes of the model are known, else nothing. */
+  file?: { path: string; text: string; limits?: string }
   /** Where `--write` puts the variables except the key: a member of a JSON file, or lines of an env file. */
   settings?: { path: string; member?: string }
   /** The command that starts the agent then. */
@@ -97,10 +97,12 @@ wire_api = "responses"`,
       "npm": "@ai-sdk/openai-compatible",
       "name": "Sluice",
       "options": { "baseURL": "{url}", "apiKey": "{env:SLUICE_KEY}" },
-      "models": { "{model}": {} }
+      "models": { "{model}": {{limits}} }
     }
   }
 }`,
+      // A limit has both (anomalyco/opencode, packages/opencode/src/config/provider.ts); without it nothing is compacted (session/overflow.ts).
+      limits: ' "limit": { "context": {context}, "output": {output} } ',
     },
     run: 'opencode',
   },

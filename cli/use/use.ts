@@ -7,6 +7,7 @@ import { address } from '../address.js'
 import { fileOf } from '../check.js'
 import { type CommandResult, UsageError } from '../output.js'
 import { AGENTS, type Agent, KEY_PLACE } from './agents.js'
+import { limitsOf } from './limits.js'
 import { writeSettings } from './write.js'
 
 export interface UseOptions {
@@ -32,7 +33,7 @@ export async function use(name: string, options: UseOptions): Promise<CommandRes
   const model = options.model ?? known.model ?? '<a model>'
   const filled = (text: string): string => text.replaceAll('{url}', url).replaceAll('{model}', model).replaceAll('{key}', KEY_PLACE)
   const env = Object.fromEntries(Object.entries(agent.env).map(([variable, value]) => [variable, filled(value)]))
-  const settings = agent.file && { path: agent.file.path, text: filled(agent.file.text) }
+  const settings = agent.file && { path: agent.file.path, text: filled(await withLimits(agent.file, model, file)) }
   if (options.write) {
     if (options.model === undefined && known.model === undefined) throw new UsageError(`Name a model with --model: ${file} names none.`)
     const keys = Object.entries(env).filter(([, value]) => value.includes(KEY_PLACE))
@@ -61,6 +62,14 @@ export async function use(name: string, options: UseOptions): Promise<CommandRes
     text: lines.join('\n'),
     findings: [],
   }
+}
+
+/** The text of a settings file, with the limits of the model if it takes them and they are known. */
+async function withLimits({ text, limits }: NonNullable<Agent['file']>, model: string, config: string): Promise<string> {
+  if (limits === undefined) return text
+  const known = existsSync(config) ? await limitsOf(model, config) : undefined
+  const said = known === undefined ? '' : limits.replace('{context}', String(known.context)).replace('{output}', String(known.output))
+  return text.replace('{limits}', said)
 }
 
 /** The address and first model of a configuration that may have errors elsewhere. */

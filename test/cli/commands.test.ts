@@ -595,6 +595,28 @@ describe('sluice use', () => {
     expect(env.ANTHROPIC_MODEL).toBe(model)
   })
 
+  test('tells opencode the limits of a model where both are known', async () => {
+    const models = `  known: { targets: [{ upstream: one, model: gpt-5-nano }], aliases: [other] }
+  own: { targets: [{ upstream: one, model: theirs }], limits: { context: 1000, max_output: 100 } }
+  half: { targets: [{ upstream: one, model: theirs }], limits: { context: 1000 } }
+`
+    const folder = folderOf({ 'gateway.yaml': GATEWAY + models, 'wrong.yaml': `${GATEWAY}${models}more: 1\n` })
+    const settings = async (...words: string[]): Promise<unknown> => {
+      const { code, out } = await sluice(['use', 'opencode', '--json', ...words], folder)
+      expect(code).toBe(0)
+      const { provider } = JSON.parse((json(out) as unknown as { file: { text: string } }).file.text)
+      return provider.sluice.models
+    }
+    const nano = { limit: { context: 272_000, output: 128_000 } }
+    expect(await settings('--model', 'known')).toEqual({ known: nano })
+    expect(await settings('--model', 'other')).toEqual({ other: nano })
+    expect(await settings('--model', 'own')).toEqual({ own: { limit: { context: 1_000, output: 100 } } })
+    expect(await settings('--model', 'half')).toEqual({ half: {} })
+    expect(await settings('--model', 'nobody')).toEqual({ nobody: {} })
+    // What cannot be served has settings all the same.
+    expect(await settings('--model', 'known', '--config', 'wrong.yaml')).toEqual({ known: {} })
+  })
+
   test('says whose address is none', async () => {
     const folder = folderOf({ 'gateway.yaml': 'listen: nowhere' })
     expect(await sluice(['use', 'codex'], folder)).toMatchObject({
