@@ -1,6 +1,7 @@
 // From a request to its answer: reads the body, finds the script, makes the bytes. Answers are cached, so that a repeated
 // request costs a comparison and a lookup; a benchmark repeats one all the time.
 
+import { createHash } from 'node:crypto'
 import { isMultipart } from '../../engine/core/media-type.js'
 import { isObject } from '../../engine/core/members.js'
 import { type Answer, answer, refusal } from './answer.js'
@@ -19,6 +20,8 @@ export type TraitsOf = (model: string) => Readonly<Record<string, unknown>>
 type Reading = { model: string; streams: boolean; options: Options; key: string; asked: () => Asked; task: string | undefined }
 /** The parts of a request beside its path and body. */
 export type Head = { type: string; range: string; base: string }
+/** What a dialect file makes of a request. */
+type Said = Omit<Asked, 'turn'> & { turns: number }
 type Kept = { body: Buffer; type: string; reading: Reading | Answer }
 
 const REMEMBERED = 1000
@@ -46,18 +49,18 @@ export function responder(
       const script = scenes.find(model, path, asked)
       if (!script)
         return refused(dialect, 404, `The simulator has no model ${model}. Its names begin with sim; other names need a scenario.`)
-      const { calls } = asked()
+      const said = asked()
       if (dialect.task || dialect.answersBytes) {
         const whole = {
-          ...completed(script, model, options, calls, head.base),
+          ...completed(script, model, options, said, head.base),
           ...(dialect.task && taskOf(dialect, tasks, script, model, options, found)),
         }
         return answer(dialect, match.path.framing, script, whole, streams, head.range)
       }
       let answers = made.get(script)
       if (!answers) made.set(script, (answers = new Map()))
-      return remembered(answers, `${calls} ${key}`, () =>
-        answer(dialect, match.path.framing, script, completed(script, model, options, calls, head.base), streams),
+      return remembered(answers, `${said.turn} ${key}`, () =>
+        answer(dialect, match.path.framing, script, completed(script, model, options, said, head.base), streams),
       )
     } catch (error) {
       // An error in a dialect file or a script is shown to the client at once.
@@ -166,8 +169,10 @@ function member(value: unknown, steps: string[]): unknown {
 }
 
 function complete(read: unknown): Asked {
-  const { tools = [], results = [], calls = 0, serial = false, schema, text = '' } = (read ?? {}) as Partial<Asked>
-  return { tools, results, calls, serial, schema, text }
+  const { tools = [], results = [], calls = 0, turns = 0, serial = false, schema, text = '' } = (read ?? {}) as Partial<Said>
+  // The text of a request may be long, and each answer that is kept has this in its key.
+  const turn = createHash('sha256').update(`${calls} ${turns} ${text}`).digest('hex')
+  return { tools, results, calls, turn, serial, schema, text }
 }
 
 /** The parsed last few bodies: comparing bytes is many times cheaper than parsing. */

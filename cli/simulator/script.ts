@@ -37,6 +37,8 @@ export type Asked = {
   results: { text: string }[]
   /** The number of calls in the conversation so far, so that ids are unique. */
   calls: number
+  /** Differs from one request of a conversation to the next, and is the same for equal ones. */
+  turn: string
   /** The client allows one call at a time. */
   serial: boolean
   schema: unknown
@@ -80,7 +82,13 @@ export const TEXT = 'The simulator answers: this text depends on nothing but the
 // Base64, because one of the dialects carries signatures as bytes.
 export const SIGNATURE = Buffer.from('signed by the simulator').toString('base64')
 
-export function completed(script: FilledScript, model: string, options: Options, calls: number, base = ''): WholeScript {
+export function completed(
+  script: FilledScript,
+  model: string,
+  options: Options,
+  { calls, turn }: Pick<Asked, 'calls' | 'turn'>,
+  base = '',
+): WholeScript {
   const seen = options.reasoning ?? 'shown'
   const text = script.text ?? (Array.isArray(script.chunks) ? script.chunks.join('') : script.tools ? '' : TEXT)
   const chunks = Array.isArray(script.chunks) ? script.chunks : script.chunks === undefined ? words(text) : parts(text, script.chunks)
@@ -101,12 +109,7 @@ export function completed(script: FilledScript, model: string, options: Options,
   const thinking = script.usage.reasoning ?? (seen === 'none' ? 0 : words(script.reasoning ?? '').length)
   return {
     // A new id when the conversation continues: some clients treat equal ids as the same item.
-    id: createHash('sha256')
-      .update(model)
-      .update(JSON.stringify(options))
-      .update(calls === 0 ? '' : `${calls}`)
-      .digest('hex')
-      .slice(0, 24),
+    id: createHash('sha256').update(model).update(JSON.stringify(options)).update(turn).digest('hex').slice(0, 24),
     created: CREATED,
     model,
     text,

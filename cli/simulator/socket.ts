@@ -28,7 +28,7 @@ type Surroundings = {
 
 const LARGEST_FRAME = 64 * 1024 * 1024
 const WAITING = 1024 * 1024
-const NOTHING_ASKED = { tools: [], results: [], calls: 0, serial: false, schema: undefined, text: '' }
+const NOTHING_ASKED = { tools: [], results: [], calls: 0, turn: '', serial: false, schema: undefined, text: '' }
 
 export function sockets({ find, cast, record }: Surroundings): WebSocketBehavior<Session> {
   return {
@@ -59,7 +59,14 @@ export function sockets({ find, cast, record }: Surroundings): WebSocketBehavior
         res.end(Buffer.concat(pieces))
         return
       }
-      const session: Session = { dialect, script, whole: completed(script, model, {}, 0), record: asked, frames: 0, rest: undefined }
+      const session: Session = {
+        dialect,
+        script,
+        whole: completed(script, model, {}, NOTHING_ASKED),
+        record: asked,
+        frames: 0,
+        rest: undefined,
+      }
       if (asked) asked.frames = []
       const offered = req.getHeader('sec-websocket-protocol')
       res.upgrade(session, req.getHeader('sec-websocket-key'), offered.split(',')[0]?.trim() ?? '', '', context as us_socket_context_t)

@@ -98,6 +98,48 @@ describe.each(asks)('$dialect', one => {
   })
 })
 
+describe('the id of an answer', () => {
+  type Say = (turns: readonly string[]) => { path: string; body: object; idOf?: string }
+  const inRoles = (turns: readonly string[], model = 'assistant'): { role: string; said: string }[] =>
+    turns.map((said, index) => ({ role: index % 2 === 0 ? 'user' : model, said }))
+  const messages = (turns: readonly string[]): object[] => inRoles(turns).map(({ role, said }) => ({ role, content: said }))
+  const conversations: Record<string, Say> = {
+    chat: turns => ({ path: '/v1/chat/completions', body: { model: 'sim', messages: messages(turns) } }),
+    messages: turns => ({ path: '/v1/messages', body: { model: 'sim', max_tokens: 9, messages: messages(turns) } }),
+    responses: turns => ({ path: '/v1/responses', body: { model: 'sim', input: messages(turns) } }),
+    generate: turns => ({
+      path: '/v1beta/models/sim:generateContent',
+      body: { contents: inRoles(turns, 'model').map(({ role, said }) => ({ role, parts: [{ text: said }] })) },
+      idOf: 'responseId',
+    }),
+    cohere_chat: turns => ({ path: '/v2/chat', body: { model: 'sim', stream: false, messages: messages(turns) } }),
+  }
+
+  test.each(Object.entries(conversations))('%s: differs in each turn, and where a new conversation begins', async (_name, say) => {
+    const ids: unknown[] = []
+    for (const turns of [['Go on.'], ['Go on.', 'A.', 'Go on.'], ['Go on.', 'A.', 'Go on.', 'B.', 'Go on.'], ['The same in short.']]) {
+      const { path, body, idOf = 'id' } = say(turns)
+      const answers = await Promise.all([0, 1].map(() => fetch(simulator.url + path, { method: 'POST', body: JSON.stringify(body) })))
+      const [first, again] = await Promise.all(answers.map(answer => answer.text()))
+      expect(again).toBe(first)
+      ids.push(JSON.parse(first as string)[idOf])
+    }
+    expect(ids.every(id => typeof id === 'string')).toBe(true)
+    expect(new Set(ids).size).toBe(4)
+  })
+
+  test('differs where a response continues another one', async () => {
+    const idOf = async (more: object): Promise<unknown> => {
+      const body = JSON.stringify({ model: 'sim', input: 'Go on.', ...more })
+      const answer = await fetch(`${simulator.url}/v1/responses`, { method: 'POST', body })
+      return ((await answer.json()) as { id: unknown }).id
+    }
+    const first = await idOf({})
+    const second = await idOf({ previous_response_id: first })
+    expect(new Set([first, second, await idOf({ previous_response_id: second })]).size).toBe(3)
+  })
+})
+
 test('the README lists every word', () => {
   const readme = readFileSync(join(import.meta.dirname, '../../simulator/README.md'), 'utf8')
   for (const word of WORDS) expect(readme).toContain(`| \`${word.name}\` | ${word.says}`)
