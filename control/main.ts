@@ -12,7 +12,7 @@ import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type ToCon
 const PRIORITY = 5
 /** Milliseconds for workers to send their last records. */
 const LAST_RECORDS = 2_000
-/** Milliseconds for the whole of its end, if the store does not answer. */
+/** Milliseconds for the rest of its end, if the store does not answer. */
 const PATIENCE = 10_000
 
 const tell = (message: FromControlProcess): void => void process.send?.(message, () => undefined)
@@ -51,7 +51,9 @@ async function main(): Promise<void> {
     if (isStopping) return
     isStopping = true
     const until = Date.now() + LAST_RECORDS
-    while (control.workers.all().length > 0 && Date.now() < until) await new Promise(done => setTimeout(done, 20))
+    // Workers whose supervisor was killed end what they have begun, for which `grace` gives them time, and nobody waits for them first.
+    while (control.workers.all().length > 0 && (!process.connected || Date.now() < until)) await new Promise(done => setTimeout(done, 20))
+    setTimeout(() => process.exit(0), PATIENCE).unref()
     await control.close()
     await flushed(log)
     process.exit(0)
@@ -69,11 +71,9 @@ async function main(): Promise<void> {
 /** Heard from the first moment: a supervisor that is killed while the store is opened tells it only once. */
 function supervisorEnded(): Promise<undefined> {
   return new Promise(resolve => {
-    const end = (): void => {
-      setTimeout(() => process.exit(0), PATIENCE).unref()
-      resolve(undefined)
-    }
-    process.once('SIGTERM', end)
+    const end = (): void => resolve(undefined)
+    // Whoever finds the supervisor dead may tell it, too, while it waits for the workers.
+    process.on('SIGTERM', end)
     process.once('disconnect', end)
   })
 }

@@ -21,6 +21,7 @@ interface Verified {
 }
 
 const verified = async (gateway: Instance): Promise<Verified> => (await gateway.admin<Verified>('GET', '/ledger/verify')).body
+const hasEnded = (pid: number): boolean => statOf(pid) === undefined || statOf(pid)?.[0] === 'Z'
 const rowsOf = (gateway: Instance): Promise<{ id: string; ended: string; status: number }[]> => exported(gateway)
 
 /** Keeps some requests under way; gives the ids of those that were answered, in the end. */
@@ -123,6 +124,24 @@ describe('kill -9', () => {
     expect(await gateway.stop()).toBe(0)
   })
 
+  test('of the supervisor loses no record of the exchanges that its workers end', async () => {
+    const gateway = await stage.start({ workers: 2, grace: '60s' })
+    const pids = gateway.pids('')
+    const [control] = gateway.pids('control/main.js')
+    const stream = await ask(gateway.url, FILE_KEY, 'sim-200-20ms', { stream: true })
+    gateway.process.kill('SIGKILL')
+    await until(async () => hasEnded(gateway.process.pid as number), Boolean)
+    // Service managers tell the processes that are left to stop.
+    process.kill(control as number, 'SIGTERM')
+    expect(await stream.text()).toContain('[DONE]')
+    await until(async () => pids.every(hasEnded), Boolean)
+    expect(pids.filter(pid => !hasEnded(pid))).toEqual([])
+    const again = await stage.start({}, gateway.folder)
+    expect(await rowsOf(again)).toMatchObject([{ id: stream.headers.get('x-request-id'), ended: 'ok' }])
+    expect(await verified(again)).toEqual({ rows: 1, differences: {} })
+    await again.stop()
+  })
+
   test('of all processes: the next start counts each running exchange once, as lost', async () => {
     const gateway = await stage.start()
     const stream = await ask(gateway.url, FILE_KEY, 'sim-200-20ms', { stream: true })
@@ -159,7 +178,7 @@ describe('the control process ends', () => {
     expect(mine.length).toBe(1)
     expect(
       await until(
-        async () => mine.filter(pid => statOf(pid) !== undefined && statOf(pid)?.[0] !== 'Z'),
+        async () => mine.filter(pid => !hasEnded(pid)),
         alive => alive.length === 0,
       ),
     ).toEqual([])
