@@ -9,6 +9,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../cli/ports.js'
 import { foldersOf, MAIN, run, sluice as sluiceApart, sluiceInOneProcess } from '../command.js'
 import { blocksOf, writeBlock } from '../docs-page.js'
 
@@ -1042,7 +1043,8 @@ sees: { status: 200 }
 test('the blocks of docs/commands.md run one after the other in one folder', async () => {
   const folder = folderOf({ 'bin/sluice': `#!/bin/sh\nexec ${process.execPath} ${MAIN} "$@"\n` })
   chmodSync(join(folder, 'bin', 'sluice'), 0o755)
-  const page = readFileSync(join(root, 'docs', 'commands.md'), 'utf8')
+  // The port of the page may be in use on this machine.
+  const page = readFileSync(join(root, 'docs', 'commands.md'), 'utf8').replaceAll(/\b8097\b/g, String(await freePort()))
   const blocks: string[] = []
   for (const { language, path, text } of blocksOf(page)) {
     if (path !== undefined) writeBlock(folder, path, text)
