@@ -23,6 +23,7 @@ const LONGEST_SENTENCE = 1000
 /** Headers that tell any client whether and when to retry, and what they may hold. */
 const ADVICE: [name: string, read: (value: string | undefined) => string | undefined][] = [
   ['x-should-retry', value => value],
+  ['retry-after', secondsOf],
   ['retry-after-ms', millisecondsOf],
 ]
 
@@ -111,7 +112,8 @@ function headersOf(head: Head, binding: Binding): Record<string, string> {
   const headers = passes && head.headersThat ? head.headersThat(passes) : {}
   for (const [name, read] of ADVICE) {
     const value = read(head.header(name))
-    if (value !== undefined) headers[name] = value
+    if (value === undefined) delete headers[name]
+    else headers[name] = value
   }
   for (const name of Object.keys(headers)) headers[name] = shown(headers[name] as string, binding)
   return headers
