@@ -568,6 +568,8 @@ export interface RoutePlan {
  */
 interface SealedIds {
   members: readonly (readonly string[])[]
+  /** The member beside an id that names the upstream's model, in a list of a whole account. */
+  model?: string
   events: readonly (readonly string[])[]
   /** Query parameters that hold such an id. */
   query: readonly string[]

@@ -41,6 +41,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     mirror: data.mirror.map(header => header.toLowerCase()),
     sealedIds: data.sealed_ids && {
       members: data.sealed_ids.members.map(pathOf),
+      model: data.sealed_ids.model,
       events: data.sealed_ids.events.map(pathOf),
       query: data.sealed_ids.query,
       prefix: data.sealed_ids.prefix ?? '',

@@ -13,6 +13,8 @@ export interface Choice {
   /** Undefined if the request follows a task or an account, and names no model. */
   model?: Model
   bindings: readonly Binding[]
+  /** The models that the caller may use, if the request is about whole accounts. */
+  usable?: readonly Model[]
   /** Receives the target that answered, if the next request of the session should go there, too, or undefined if its answer broke off. */
   stick?(target: Target | undefined): void
   /** The task that the request follows, and its id as the client sent it. */
@@ -67,7 +69,7 @@ function chosen(route: Route, input: Input, key: Key | undefined, exchange: Exch
     if (bindings.length === 0 && choice.bindings.length > 0) throw elsewhere(route, id, input.model)
     return { ...choice, given: id, task, bindings }
   }
-  if (route.isShared && followed === undefined) return { bindings: accounts(route, key, snapshot) }
+  if (route.isShared && followed === undefined) return accounts(route, key, snapshot)
   if (followed?.task === undefined) throw unknownId(route, given)
   const { given: id, task } = followed
   const account = snapshot.accounts.get(task.upstream)
@@ -104,9 +106,9 @@ export function taskOf(given: string, route: Route, caller: string | undefined, 
 }
 
 /** The upstreams whose whole account callers may see. */
-function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Binding[] {
-  const used = new Set<string>()
-  for (const model of snapshot.models.values()) if (mayUse(key, model)) for (const { upstream } of model.targets) used.add(upstream)
+function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Choice {
+  const usable = [...snapshot.models.values()].filter(model => mayUse(key, model))
+  const used = new Set(usable.flatMap(({ targets }) => targets.map(({ upstream }) => upstream)))
   const bindings: Binding[] = []
   let isHidden = false
   for (const target of snapshot.accounts.values()) {
@@ -118,7 +120,7 @@ function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Bindi
   if (bindings.length === 0 && isHidden)
     throw new GatewayError('permission', 'This route shows everything in an account, which the operator has not allowed (`shared`).')
   if (bindings.length === 0) throw new GatewayError('not_found', 'No upstream that this API key may use serves this route.')
-  return bindings
+  return { bindings, usable }
 }
 
 /** The bindings of a model; `name` is the name in the client's request. */

@@ -3,6 +3,7 @@
 
 import { valueAt, valuesAt } from '../core/members.js'
 import type { Json } from '../plan.js'
+import type { Model } from '../snapshot/model.js'
 import { keepDigits, releaseDigits } from '../wire/json/digits.js'
 import { endOfString } from '../wire/json/end-of-string.js'
 import { parseEvents } from '../wire/sse.js'
@@ -24,18 +25,19 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
     const given = follow.from === 'body' ? choice.given : valueAt(follow, {}, exchange)
     if (typeof given === 'string') names.set(task.id, given)
   }
+  const { upstream } = binding.target
+  const usual = { model: task?.model ?? binding.target.model, requested: task?.requested ?? exchange.log.model ?? '' }
   const learning =
     (paths: readonly (readonly string[])[]) =>
     (text: string): void => {
+      const made = choice.usable && sealedIds?.model !== undefined ? modelsIn(text, paths, sealedIds.model) : undefined
+      const asked = made && askedAs(choice.usable ?? [], upstream)
       for (const id of idsIn(text, paths)) {
         if (names.has(id)) continue
+        const model = made?.get(id)
+        const requested = model === undefined ? undefined : asked?.get(model)
         const sealed = snapshot.sealer.seal(
-          {
-            upstream: binding.target.upstream,
-            model: task?.model ?? binding.target.model,
-            requested: task?.requested ?? exchange.log.model ?? '',
-            id,
-          },
+          { upstream, ...(model === undefined || requested === undefined ? usual : { model, requested }), id },
           caller,
         )
         names.set(id, `${sealedIds?.prefix ?? ''}${sealed}`)
@@ -48,6 +50,30 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
     sealedIds && learning(sealedIds.members),
     sealedIds?.events && sealedIds.events.length > 0 ? learning(sealedIds.events) : undefined,
   )
+}
+
+/** The model of each id at some paths of JSON text, by the member beside it. */
+function modelsIn(text: string, paths: readonly (readonly string[])[], member: string): Map<string, string> {
+  const value: Json = JSON.parse(text)
+  const found = new Map<string, string>()
+  for (const path of paths)
+    for (const holder of valuesAt(value, path.slice(0, -1))) {
+      const { [path.at(-1) as string]: id, [member]: model } = Object(holder) as Record<string, unknown>
+      if (isText(id) && isText(model)) found.set(id, model)
+    }
+  return found
+}
+
+/**
+ * The models that have targets at an upstream, by its own names of them. A name that several models have leads to none:
+ * nobody knows which of them was asked for.
+ */
+function askedAs(models: readonly Model[], upstream: string): Map<string, string | undefined> {
+  const found = new Map<string, string | undefined>()
+  for (const { name, targets } of models)
+    for (const own of new Set(targets.filter(target => target.upstream === upstream).map(target => target.model)))
+      found.set(own, found.has(own) ? undefined : name)
+  return found
 }
 
 /** The ids at some paths of JSON text. */

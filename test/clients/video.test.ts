@@ -199,8 +199,25 @@ describe('what only a provider of this dialect has', () => {
       expect(page.data).toHaveLength(1)
       expect(page.data[0]?.id).toMatch(/^video_[\w-]{40,}$/)
       expect(await own.videos.retrieve(page.data[0]?.id ?? '')).toMatchObject({ id: page.data[0]?.id })
-      expect(id).not.toBe(page.data[0]?.id)
-      await expect(own.videos.remix(page.data[0]?.id ?? '', { prompt: 'y' })).rejects.toMatchObject({
+      const made = await own.videos.create({ model: 'openai/sim', prompt: 'x' })
+      const ids = (await own.videos.list()).data.map(video => video.id)
+      expect(ids).toContain(made.id)
+      expect(ids).toContain(id)
+      expect((await own.videos.remix(made.id, { prompt: 'y' })).remixed_from_video_id).toBe(made.id)
+    } finally {
+      await open.close()
+    }
+  })
+
+  test('a video in a list that any of several models may have made is not remixed at the price of one of them', async () => {
+    const targets = [{ upstream: 'openai', model: 'sim' }]
+    const open = await startGateway({ ...file(true), models: { dear: { targets }, cheap: { targets } } })
+    try {
+      const own = new OpenAI({ baseURL: `${open.url}/v1`, apiKey: KEY, maxRetries: 0 })
+      await own.videos.create({ model: 'dear', prompt: 'x' })
+      const id = (await own.videos.list({ limit: 1 })).data[0]?.id ?? ''
+      expect(await own.videos.retrieve(id)).toMatchObject({ id })
+      await expect(own.videos.remix(id, { prompt: 'y' })).rejects.toMatchObject({
         status: 400,
         param: 'task_id',
         message: expect.stringContaining('use the id that was returned when it was made'),
