@@ -17,6 +17,7 @@ import { fund } from './stages/fund.js'
 import { formTexts, GuardedAnswers, guardAdmission, guardRequest, narrowed, socketGuard } from './stages/guard.js'
 import { handOn } from './stages/hand-on.js'
 import { hedge } from './stages/hedge.js'
+import { joinLists } from './stages/join-lists.js'
 import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
 import { mirror } from './stages/mirror.js'
@@ -54,6 +55,7 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   if (chosen.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
   const request = { route, input, choice: chosen, exchange, snapshot, lease, hold }
   const { bindings, model } = chosen
+  if (route.joinLists && bindings.length > 1) return reply(await joinLists(request, route.joinLists, send))
   const answered = model && isHedged(model, request) ? hedge(request, bindings, model.hedgeAfter, send) : failover(request, bindings, send)
   if (model?.mirror) mirror(request, model.mirror)
   return reply(await answered)

@@ -543,6 +543,8 @@ export interface RoutePlan {
   unknownId?: { status?: number; code?: string; message: string }
   /** Whether the answer covers everything in the upstream's account. */
   isShared: boolean
+  /** How the lists of several accounts become one. */
+  joinLists?: ListMembers
   relay?: RelayPlan
   answer?(view: AnswerView): Json
   page?: PagePlan
@@ -576,6 +578,16 @@ interface SealedIds {
   prefix: string
   /** Whether ids of translated answers can be followed, too. */
   isMapped: boolean
+}
+
+/** The members of a page of a list, the member of an item with its id, and the query parameter with the length of a page. */
+export interface ListMembers {
+  items: string
+  id: string
+  first: string
+  last: string
+  more: string
+  limit: string
 }
 
 /** The limits of a socket relay: bytes, and milliseconds. */

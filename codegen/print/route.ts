@@ -50,6 +50,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     follow: data.follow === undefined ? undefined : memberOf(data.follow),
     unknownId: data.unknown_id,
     isShared: data.shared,
+    joinLists: data.join_lists,
     relay: data.upgrade ? relayOf(data.relay) : undefined,
     answer: functionOf(modules.routes, `${id}_answer`),
     page: data.page,

@@ -31,7 +31,7 @@ export function choose(route: Route, input: Input, key: Key | undefined, exchang
   return names === undefined || names.length === 0 ? choice : withOpened(names, choice, route, key, exchange, snapshot)
 }
 
-/** The choice with the ids in the query opened, of the upstreams that know them only. */
+/** The choice with the ids in the query opened, of the upstreams that know them only, and of the accounts whose pages follow. */
 function withOpened(
   names: readonly string[],
   choice: Choice,
@@ -46,7 +46,8 @@ function withOpened(
     const given = query[name]
     if (given === undefined || given === '') continue
     const task = taskOf(given, route, key?.name, snapshot)
-    bindings = bindings.filter(({ target }) => target.upstream === task?.upstream)
+    const at = bindings.findIndex(({ target }) => target.upstream === task?.upstream)
+    bindings = at < 0 ? [] : route.joinLists ? bindings.slice(at) : bindings.filter(({ target }) => target.upstream === task?.upstream)
     if (task === undefined || bindings.length === 0)
       throw new GatewayError('invalid_request', `Invalid '${name}': it must be an id from an answer to this API key.`, {
         param: name,

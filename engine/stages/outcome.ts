@@ -11,5 +11,5 @@ export type Outcome = { attempt: Attempt; rendered: Rendered } & (
   /** A whole JSON body; `body` is the part that the engine needs, and `text` is the client's. */
   | { kind: 'whole'; response: UpstreamResponse; body: Json; text: Buffer | string }
   /** The client's answer, joined from the answers of several calls. */
-  | { kind: 'joined'; text: string }
+  | { kind: 'joined'; text: string /** Its ids are the client's. */; isSealed?: boolean }
 )

@@ -19,7 +19,8 @@ import { relayStream } from './stream/relay.js'
 export function reply(outcome: Outcome): Promise<void> | undefined {
   const { binding, exchange, snapshot, route, choice, input } = outcome.attempt
   const ownIds = input.turn && ownIdsOf(outcome.attempt)
-  const ids = ownIds ?? (route.sealedIds || choice.task ? idSealerOf(outcome.attempt) : undefined)
+  const isSealed = outcome.kind === 'joined' && outcome.isSealed === true
+  const ids = ownIds ?? ((route.sealedIds || choice.task) && !isSealed ? idSealerOf(outcome.attempt) : undefined)
   const rewriter = ids ?? (binding.from.answerModel && requestedNameOf(outcome.attempt))
   const headers = headersOf(outcome)
   exchange.log.isStream = outcome.kind === 'stream'

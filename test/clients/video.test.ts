@@ -264,38 +264,87 @@ test.each([
   expect(simulator.requests).toEqual([])
 })
 
-test('the official client reads a list page by page', async () => {
-  const all = Array.from({ length: 5 }, (_, index) => ({ id: `video_${index}`, object: 'video', model: 'm', status: 'completed' }))
-  const server = createServer((request, response) => {
-    const query = new URL(request.url ?? '', 'http://x').searchParams
-    const from = all.findIndex(({ id }) => id === query.get('after')) + 1
-    const data = all.slice(from, from + Number(query.get('limit')))
-    const isKnown = !query.has('after') || from > 0
-    const page = { object: 'list', data, first_id: data[0]?.id, last_id: data.at(-1)?.id, has_more: from + data.length < all.length }
-    response.writeHead(isKnown ? 200 : 400, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(isKnown ? page : { error: { message: 'No such video.', type: 'invalid_request_error' } }))
-  })
-  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const open = await startGateway({
-    upstreams: { one: { provider: 'openai', base, secret: 's', shared: true } },
-    models: { m: { targets: [{ upstream: 'one' }] } },
-  })
-  try {
-    const own = new OpenAI({ baseURL: `${open.url}/v1`, apiKey: KEY, maxRetries: 0 })
-    const seen: string[] = []
-    const first = (await (await own.videos.list({ limit: 2 }).asResponse()).json()) as {
-      first_id: string
-      last_id: string
-      data: { id: string }[]
-    }
-    expect([first.first_id, first.last_id]).toEqual(first.data.map(({ id }) => id))
-    for await (const { id } of own.videos.list({ limit: 2 })) seen.push(id)
-    expect([new Set(seen).size, seen.filter(id => /^video_[\w-]{40,}$/.test(id)).length]).toEqual([5, 5])
-  } finally {
-    await open.close()
-    server.close()
+describe('the official client reads a list page by page', () => {
+  const account = (name: string, length: number) =>
+    Array.from({ length }, (_, index) => ({ id: `video_${name}_${index}`, object: 'video', model: 'm', status: 'completed' }))
+
+  /** An account with a list; with `fails` it has none to show. */
+  async function startAccount(all: { id: string }[], fails = false): Promise<{ base: string; asked: string[]; close(): void }> {
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      const { searchParams: query, search, pathname } = new URL(request.url ?? '', 'http://x')
+      const one = all.find(({ id }) => pathname.endsWith(`/${id}`))
+      if (one) return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(one))
+      asked.push(search)
+      const from = all.findIndex(({ id }) => id === query.get('after')) + 1
+      const data = all.slice(from, from + Number(query.get('limit') ?? 20))
+      const isKnown = !query.has('after') || from > 0
+      const page = { object: 'list', data, first_id: data[0]?.id, last_id: data.at(-1)?.id, has_more: from + data.length < all.length }
+      response.writeHead(fails ? 500 : isKnown ? 200 : 400, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(isKnown && !fails ? page : { error: { message: 'No such video.', type: 'invalid_request_error' } }))
+    })
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+    return { base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, close: () => server.close() }
   }
+
+  async function withAccounts(accounts: Awaited<ReturnType<typeof startAccount>>[], use: (own: OpenAI) => Promise<void>): Promise<void> {
+    const names = accounts.map((_, index) => `account-${index}`)
+    const open = await startGateway({
+      upstreams: Object.fromEntries(
+        names.map((name, index) => [name, { provider: 'openai', base: accounts[index]?.base, secret: 's', shared: true }]),
+      ),
+      models: Object.fromEntries(names.map(name => [`of-${name}`, { targets: [{ upstream: name, model: 'm' }] }])),
+    })
+    try {
+      await use(new OpenAI({ baseURL: `${open.url}/v1`, apiKey: KEY, maxRetries: 0 }))
+    } finally {
+      await open.close()
+      for (const one of accounts) one.close()
+    }
+  }
+
+  test('of one account', async () => {
+    await withAccounts([await startAccount(account('a', 5))], async own => {
+      const seen: string[] = []
+      const first = (await (await own.videos.list({ limit: 2 }).asResponse()).json()) as {
+        first_id: string
+        last_id: string
+        data: { id: string }[]
+      }
+      expect([first.first_id, first.last_id]).toEqual(first.data.map(({ id }) => id))
+      for await (const { id } of own.videos.list({ limit: 2 })) seen.push(id)
+      expect([new Set(seen).size, seen.filter(id => /^video_[\w-]{40,}$/.test(id)).length]).toEqual([5, 5])
+    })
+  })
+
+  test.for([1, 2, 3, 4, 5, 6, 7, 100, undefined])('of several, one account after the other: %s each', async limit => {
+    const [one, none, two] = [await startAccount(account('a', 3)), await startAccount([]), await startAccount(account('b', 3))]
+    await withAccounts([one, none, two], async own => {
+      const seen: string[] = []
+      for await (const { id } of own.videos.list({ limit })) seen.push((await own.videos.retrieve(id)).id)
+      expect(new Set(seen).size).toBe(6)
+    })
+  })
+
+  test('of several, with the ends of the page and no more of them than it asked for', async () => {
+    const [one, two] = [await startAccount(account('a', 1)), await startAccount(account('b', 3))]
+    await withAccounts([one, two], async own => {
+      const page = (await (await own.videos.list({ limit: 3, order: 'asc' }).asResponse()).json()) as {
+        data: { id: string }[]
+        first_id: string
+        last_id: string
+        has_more: boolean
+      }
+      expect(page).toMatchObject({ object: 'list', first_id: page.data[0]?.id, last_id: page.data[2]?.id, has_more: true })
+      expect([one.asked, two.asked]).toEqual([['?limit=3&order=asc'], ['?limit=2&order=asc']])
+    })
+  })
+
+  test('of several, of which one cannot be read: nothing is left out in silence', async () => {
+    await withAccounts([await startAccount(account('a', 3)), await startAccount([], true)], async own => {
+      await expect(own.videos.list()).rejects.toMatchObject({ status: 500 })
+    })
+  })
 })
 
 describe("Kling's own paths", () => {
