@@ -12,6 +12,7 @@ import { holdsAny } from '../wire/json/markers.js'
 import { surelyMembers } from '../wire/json/well-formed.js'
 import type { Attempt } from './attempt.js'
 import { clientBytes } from './client-body.js'
+import { followRedirect, isElsewhere } from './follow-location.js'
 import type { Outcome } from './outcome.js'
 import { bytesOf, readAnswer, understood } from './read-answer.js'
 import { contextOf, type Rendered, render } from './render.js'
@@ -50,9 +51,16 @@ function deliver(attempt: Attempt, rendered: Rendered): Promise<Outcome> {
   input.forget?.()
   const request = binding.signer ? signed(rendered.request, binding) : rendered.request
   return call(request, limits, exchange).then(response => {
-    if (response.status < 300) return begun(response, attempt, rendered)
-    return checkRefusal(response, binding, request.hides).then(() => begun(response, attempt, rendered))
+    if (response.status >= 300 && isElsewhere(response, request, binding))
+      return followRedirect(response, rendered.request, attempt).then(found => answered(found, attempt, rendered))
+    return answered(response, attempt, rendered)
   })
+}
+
+/** The outcome of an answer that may be a refusal. */
+function answered(response: UpstreamResponse, attempt: Attempt, rendered: Rendered): Outcome | Promise<Outcome> {
+  if (response.status < 300) return begun(response, attempt, rendered)
+  return checkRefusal(response, attempt.binding, rendered.request.hides).then(() => begun(response, attempt, rendered))
 }
 
 /** The outcome of an answer that has begun well. */

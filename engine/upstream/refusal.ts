@@ -31,7 +31,7 @@ const ADVICE: [name: string, read: (value: string | undefined) => string | undef
 const UNCHANGED = { 'x-should-retry': 'false' }
 
 /**
- * Throws the error of a response whose status is not a good one. Redirects are not followed, and count as refusals.
+ * Throws the error of a response whose status is not a good one. A redirect that is not followed counts as a refusal.
  * @param hides a credential of the caller, which is removed from the upstream's message
  */
 export async function checkRefusal(response: UpstreamResponse, binding: Binding, hides: string | undefined): Promise<void> {

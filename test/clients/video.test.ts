@@ -2,7 +2,7 @@
 // vendors' own paths, for their clients.
 
 import { createHash, createHmac, randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import OpenAI, { toFile } from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -344,6 +344,100 @@ describe('the official client reads a list page by page', () => {
     await withAccounts([await startAccount(account('a', 3)), await startAccount([], true)], async own => {
       await expect(own.videos.list()).rejects.toMatchObject({ status: 500 })
     })
+  })
+})
+
+describe('content to which its provider redirects', () => {
+  const asked: { at: string; authorization: string | undefined; range: string | undefined }[] = []
+  let location = ''
+  const listening = async (server: Server): Promise<string> => {
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+  const note = (at: string, { headers }: IncomingMessage): void =>
+    void asked.push({ at, authorization: headers.authorization, range: headers.range })
+  const store = createServer((request, response) => {
+    note(`store ${request.url}`, request)
+    if (request.url === '/gone') return void response.writeHead(403).end('expired')
+    if (request.url === '/round') return void response.writeHead(302, { location: '/round' }).end()
+    const isPart = request.headers.range !== undefined
+    response.writeHead(isPart ? 206 : 200, { 'content-type': 'video/mp4', ...(isPart && { 'content-range': 'bytes 1-2/4' }) })
+    response.end(isPart ? 'BC' : 'ABCD')
+  })
+  const provider = createServer((request, response) => {
+    note(`provider ${request.url}`, request)
+    if (request.method === 'POST')
+      return void response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end('{"id":"video_1","object":"video","status":"completed"}')
+    if (request.url?.startsWith('/own')) return void response.writeHead(200, { 'content-type': 'video/mp4' }).end('OWN')
+    response.writeHead(302, { location }).end()
+  })
+  let at: { store: string; provider: string }
+  beforeAll(async () => {
+    at = { store: await listening(store), provider: await listening(provider) }
+  })
+  afterAll(() => {
+    store.close()
+    provider.close()
+  })
+
+  async function contentAt(to: string, more: Record<string, unknown> = { fetch: { private: true } }, range?: string) {
+    const open = await startGateway({
+      upstreams: { one: { provider: 'openai', base: at.provider, secret: 'secret-of-one' } },
+      models: { m: { targets: [{ upstream: 'one' }] } },
+      ...more,
+    })
+    try {
+      const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+      const made = await fetch(`${open.url}/v1/videos`, { method: 'POST', headers, body: '{"model":"m","prompt":"x"}' })
+      const { id } = (await made.json()) as { id: string }
+      asked.length = 0
+      location = to
+      const answer = await fetch(`${open.url}/v1/videos/${id}/content`, {
+        redirect: 'manual',
+        headers: { authorization: headers.authorization, ...(range && { range }) },
+      })
+      return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() }
+    } finally {
+      await open.close()
+    }
+  }
+
+  test('comes from where it lies, which sees no key', async () => {
+    expect(await contentAt(`${at.store}/x.mp4?sig=1`)).toEqual({ status: 200, type: 'video/mp4', text: 'ABCD' })
+    expect(asked).toEqual([
+      { at: 'provider /v1/videos/video_1/content', authorization: 'Bearer secret-of-one', range: undefined },
+      { at: 'store /x.mp4?sig=1', authorization: undefined, range: undefined },
+    ])
+  })
+
+  test('comes in the part that was asked for', async () => {
+    expect(await contentAt(`${at.store}/x.mp4`, undefined, 'bytes=1-2')).toMatchObject({ status: 206, text: 'BC' })
+    expect(asked[1]).toEqual({ at: 'store /x.mp4', authorization: undefined, range: 'bytes=1-2' })
+  })
+
+  test("at the provider's own address comes with its key", async () => {
+    expect(await contentAt('/own.mp4?a=1')).toEqual({ status: 200, type: 'video/mp4', text: 'OWN' })
+    expect(asked[1]).toEqual({ at: 'provider /own.mp4?a=1', authorization: 'Bearer secret-of-one', range: undefined })
+  })
+
+  test.each(['file:///etc/passwd', 'http://169.254.169.254/latest/meta-data', 'http://[::1]:1/x', 'STORE/x.mp4', '/\\STORE/x.mp4'])(
+    'at %s is not fetched',
+    async to => {
+      const refused = await contentAt(to.replace('STORE', to.startsWith('S') ? at.store : at.store.slice('http://'.length)), {})
+      expect(refused).toMatchObject({ status: 502, text: expect.stringContaining('an address that cannot be fetched') })
+      expect(asked).toHaveLength(1)
+    },
+  )
+
+  test.each(['/gone', '/round'])('that does not lie there is a failure of the provider: %s', async path => {
+    expect(await contentAt(at.store + path)).toMatchObject({ status: 502, text: expect.not.stringContaining('127.0.0.1') })
+  })
+
+  test('to which it redirects without end is a failure of the provider', async () => {
+    expect(await contentAt('/again')).toMatchObject({ status: 502 })
+    expect(asked.length).toBeLessThan(10)
   })
 })
 
