@@ -555,7 +555,7 @@ export interface RoutePlan {
   /** Whether the answer reports limits and budgets of the key. */
   isStanding?: boolean
   /** The answer about a kept answer, or why there is none, and whether the kept answer is removed. */
-  kept?: { answer?(view: KeptView): Json; refuse: string; isRemoved: boolean }
+  kept?: { answer?(view: KeptView): Json; invalid?(view: KeptView): Json; refuse: string; isRemoved: boolean }
   /** Whether it refuses as soon as the gateway is draining. */
   isReadiness?: boolean
   fail?: Kind

@@ -11,7 +11,7 @@ const VIEW: Shape = { bits: OBJ }
 
 /** The names that the functions of a route may have. */
 export function routeFunctions(route: string): string[] {
-  return ['answer', 'kept', 'error', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
+  return ['answer', 'kept', 'kept_invalid', 'error', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
 }
 
 /** The expressions of some routes: answers of the gateway itself, and how tokens are counted. */
@@ -38,15 +38,17 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
         module.compile({ document, pointer: ['answer'], text: data.answer as string }, NOTHING, globals, body),
       )
     }
-    if (data.kept?.answer !== undefined) {
-      const { answer } = data.kept
+    for (const [part, name] of [
+      ['answer', `${id}_kept`],
+      ['invalid', `${id}_kept_invalid`],
+    ] as const) {
+      const text = data.kept?.[part]
+      if (text === undefined) continue
       const globals = new Map([
         ['kept', { code: js`view.kept`, shape: VIEW }],
         ['query', { code: js`view.query`, shape: VIEW }],
       ])
-      module.export(`${id}_kept`, ['view'], body =>
-        module.compile({ document, pointer: ['kept', 'answer'], text: answer }, NOTHING, globals, body),
-      )
+      module.export(name, ['view'], body => module.compile({ document, pointer: ['kept', part], text }, NOTHING, globals, body))
     }
     if (typeof data.error === 'object' && data.error.body !== undefined) {
       const { body: text } = data.error

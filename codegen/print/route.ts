@@ -58,6 +58,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     isStanding: data.standing ? true : undefined,
     kept: data.kept && {
       answer: data.kept.answer === undefined ? undefined : functionIn(modules.routes, `${id}_kept`),
+      invalid: data.kept.invalid === undefined ? undefined : functionIn(modules.routes, `${id}_kept_invalid`),
       refuse: data.kept.refuse,
       isRemoved: data.kept.remove,
     },

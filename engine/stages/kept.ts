@@ -159,8 +159,15 @@ export async function answerKept(route: Route, key: Key | undefined, exchange: E
   const found = await store.ask('look', { caller, id })
   if (found === null) return false
   exchange.hold(lengthOf([found]))
+  const view = { kept: { id, answer: JSON.parse(found.answer), input: JSON.parse(found.input) }, query: exchange.query }
+  const invalid = kept.invalid?.(view)
+  if (invalid !== undefined)
+    throw new GatewayError('invalid_request', String(memberAt(invalid, ['message'])), {
+      param: String(memberAt(invalid, ['param'])),
+      code: 'invalid_value',
+    })
   if (kept.isRemoved) await store.ask('remove', { caller, id })
-  const body = kept.answer?.({ kept: { id, answer: JSON.parse(found.answer), input: JSON.parse(found.input) }, query: exchange.query })
+  const body = kept.answer?.(view)
   if (body === undefined) throw new GatewayError('invalid_request', kept.refuse, { param: Object.keys(exchange.query)[0] })
   exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
   return true

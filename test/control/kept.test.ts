@@ -197,6 +197,55 @@ test('a response can be retrieved with its input, and deleted', async () => {
   await expect(client.responses.create({ model: 'm', input: 'x', previous_response_id: made.id })).rejects.toMatchObject(NOT_FOUND)
 })
 
+test('the input of a response is listed in pages, of items that it has', async () => {
+  const input = ['1', '2', '3', '4', '5'].map(content => ({ role: 'user' as const, content }))
+  const { id } = await client.responses.create({ model: 'm', input })
+  interface Page {
+    data: { id: string; content: { text: string }[] }[]
+    has_more: boolean
+    error: { message: string; param: string; code: string; type: string }
+  }
+  const listed = async (query: string): Promise<Page & { status: number; texts: string }> => {
+    const answer = await fetch(`${gateway.url}/v1/responses/${id}/input_items${query}`, { headers: { authorization: 'Bearer key-of-ada' } })
+    const page = (await answer.json()) as Page
+    return { ...page, status: answer.status, texts: page.data?.map(item => item.content[0]?.text).join('') }
+  }
+  const ids = Object.fromEntries((await listed('')).data.map(item => [item.content[0]?.text, item.id]))
+  for (const [query, texts, more] of [
+    ['?order=asc', '12345', false],
+    ['?order=asc&limit=5', '12345', false],
+    ['?order=asc&limit=100', '12345', false],
+    ['', '54321', false],
+    [`?order=asc&limit=2&after=${ids[1]}`, '23', true],
+    [`?limit=2&after=${ids[5]}`, '43', true],
+    [`?order=asc&after=${ids[5]}`, '', false],
+    [`?order=asc&limit=2&before=${ids[4]}`, '23', true],
+    [`?order=asc&limit=3&before=${ids[4]}`, '123', false],
+    [`?order=asc&before=${ids[1]}`, '', false],
+    [`?order=asc&after=${ids[1]}&before=${ids[4]}`, '23', false],
+    [`?order=asc&limit=1&after=${ids[1]}&before=${ids[4]}`, '2', true],
+    ['?order=asc&after=&before=', '12345', false],
+  ] as const) {
+    const page = await listed(query)
+    expect([query, page.status, page.texts, page.has_more]).toEqual([query, 200, texts, more])
+  }
+  for (const [query, param] of [
+    ['?order=asc&limit=0', 'limit'],
+    ['?limit=101', 'limit'],
+    ['?limit=-1', 'limit'],
+    ['?limit=1.5', 'limit'],
+    ['?limit=ten', 'limit'],
+    ['?limit=', 'limit'],
+    ['?order=up', 'order'],
+    ['?limit=2&after=msg_nothing', 'after'],
+    ['?limit=2&before=msg_nothing', 'before'],
+  ] as const) {
+    const { status, error } = await listed(query)
+    expect([query, status, error?.param, error?.type, error?.code]).toEqual([query, 400, param, 'invalid_request_error', 'invalid_value'])
+    expect(error.message).toContain(`'${param}'`)
+  }
+})
+
 test('only the key that made a response can retrieve it', async () => {
   const made = await client.responses.create({ model: 'm', input: 'Mine' })
   const other = new OpenAI({ apiKey: 'key-of-bob', baseURL: `${gateway.url}/v1`, maxRetries: 0 })
