@@ -1,6 +1,7 @@
 // A request for a provider of another dialect, and its whole answer, by a mapping. (Streams: stream/translate.ts.)
 
 import { asGatewayError, GatewayError } from '../core/errors.js'
+import { addUsage } from '../core/usage.js'
 import type { Context } from '../plan.js'
 import type { UpstreamResponse } from '../upstream/call.js'
 import { fetchAll } from '../upstream/fetch-media.js'
@@ -40,12 +41,22 @@ export async function translateRequest(asked: Attempt, usual?: Attempt): Promise
   const urls = mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, exchange, snapshot.mayFetchPrivate)
   const parts = mapping?.split?.(input.body, ctx)
+  if (Array.isArray(parts) && parts.length === 0) return withoutCall(attempt, ctx)
   if (Array.isArray(parts) && parts.length > 1) {
     const { rendered, body } = await fanOut(attempt, parts, ctx, unnamed)
     return { kind: 'joined', attempt, rendered, text: understood(() => clientBody(body(), attempt)) }
   }
   if (input.stream && !mapping?.stream) throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
   return { attempt, rendered: render(attempt, ctx, unnamed) }
+}
+
+/** The answer to a request of which nothing is left to send: it costs nothing. */
+function withoutCall(attempt: Attempt, ctx: Context): Outcome {
+  const { binding, input, exchange } = attempt
+  const carry = binding.mapping?.carry?.(input.body, ctx)
+  addUsage(exchange.log, { input: 0, output: 0 })
+  const text = clientBody(binding.mapping?.join?.([], ctx, carry), attempt)
+  return { kind: 'joined', attempt, rendered: { ctx, carry, isAsked: false, dropped: [] }, text }
 }
 
 /** The client's answer, made of the provider's whole one. Rejects with the failure that the answer reports. */

@@ -340,7 +340,7 @@ describe('what only a server of Ollama does with a prompt', () => {
     expect(last()).toEqual({ model: 'sim', ...JSON.parse(JSON.stringify({ prompt: 'Hello', stream: false, ...extra })) })
   })
 
-  test.each(more)('is refused elsewhere, before any call: %j', async extra => {
+  test.each([...more.slice(0, 4), { prompt: ' ' }])('is refused elsewhere, before any call: %j', async extra => {
     const before = simulator.requests.length
     for (const provider of PROVIDERS) {
       const answer = await ask(provider, extra)
@@ -355,6 +355,58 @@ describe('what only a server of Ollama does with a prompt', () => {
     expect((await ask('only_chat', extra)).headers.get('x-sluice-dropped')).toBe('keep_alive, options.num_ctx, width, options.top_k')
     expect((await ask('only_ollama', { suffix: '', raw: false, template: '', context: [] })).headers.get('x-sluice-dropped')).toBeNull()
   })
+})
+
+describe.each(PROVIDERS)('a client of Ollama that loads a model of %s', provider => {
+  const model = `${provider}/sim`
+  const at = expect.stringMatching(/^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+  const post = async (path: string, body: object): Promise<[number, string | null, unknown]> => {
+    const answer = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}` },
+      body: JSON.stringify({ model, ...body }),
+    })
+    return [answer.status, answer.headers.get('content-type'), JSON.parse(await answer.text())]
+  }
+
+  test.each([
+    [{}, 'load'],
+    [{ prompt: '' }, 'load'],
+    [{ prompt: '', keep_alive: '10m', stream: false }, 'load'],
+    [{ keep_alive: -1, options: { num_ctx: 4096 } }, 'load'],
+    [{ keep_alive: 0 }, 'unload'],
+    [{ prompt: '', keep_alive: '0s', stream: false }, 'unload'],
+  ])('by generating nothing, is told that it is done, without a call: %j', async (body, done_reason) => {
+    const before = simulator.requests.length
+    const answer = { model, created_at: at, response: '', done: true, done_reason }
+    expect(await post('/api/generate', body)).toEqual([200, 'application/json', answer])
+    expect(simulator.requests).toHaveLength(before)
+  })
+
+  test.each([
+    [{}, 'load'],
+    [{ messages: [], keep_alive: '10m' }, 'load'],
+    [{ messages: [], keep_alive: 0, stream: false }, 'unload'],
+  ])('by saying nothing, is told that it is done: %j', async (body, done_reason) => {
+    if (provider === 'only_ollama') return
+    const before = simulator.requests.length
+    const answer = { model, created_at: at, message: { role: 'assistant', content: '' }, done: true, done_reason }
+    expect(await post('/api/chat', body)).toEqual([200, 'application/json', answer])
+    expect(simulator.requests).toHaveLength(before)
+  })
+
+  test('with its own library, as a stream too', async () => {
+    const lines = []
+    for await (const line of await ollama.generate({ model, prompt: '', stream: true })) lines.push(line)
+    expect(lines).toMatchObject([{ response: '', done: true, done_reason: 'load' }])
+    if (provider === 'only_ollama') return
+    expect(await ollama.chat({ model, messages: [], keep_alive: 0 })).toMatchObject({ done: true, done_reason: 'unload' })
+  })
+})
+
+test('a model that is not there cannot be loaded', async () => {
+  await expect(ollama.generate({ model: 'nobody', prompt: '' })).rejects.toMatchObject({ status_code: 404 })
+  await expect(ollama.chat({ model: 'nobody', messages: [] })).rejects.toMatchObject({ status_code: 404 })
 })
 
 describe.each(EMBEDDERS)('a client of Ollama that embeds on %s', provider => {
