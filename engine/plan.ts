@@ -316,8 +316,11 @@ export interface Dialect {
   answerModel?: readonly (readonly string[])[]
   /** Content types that bytes never have which are an answer. */
   noAnswer?: readonly string[]
-  /** Lists of numbers in an answer that a client may want as base64 of 32-bit floats, and the member that asks for it. */
-  vectors?: { path: readonly string[]; form: Member }
+  /**
+   * Lists of numbers in an answer that a client may want as base64 of 32-bit floats, the member that asks for it, and how many
+   * a request wants.
+   */
+  vectors?: { path: readonly string[]; form: Member; wanted?(request: Json): Json }
   /** Paths of the application's own JSON, whose digits pass as they were written. */
   verbatim?: { request?: readonly (readonly string[])[]; response?: readonly (readonly string[])[]; event?: readonly (readonly string[])[] }
   /** The paths of its texts; undefined: unknown. */

@@ -32,7 +32,7 @@ const TOLD: ReadonlyMap<string, Global> = new Map(
 )
 
 /**
- * The module of a format, with those of `usage`, `asked`, `estimated`, `answer`, `watch_…`, `error_body`, `error_event`,
+ * The module of a format, with those of `usage`, `asked`, `wanted`, `estimated`, `answer`, `watch_…`, `error_body`, `error_event`,
  * `error_read` and `clean` that it defines.
  */
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
@@ -48,6 +48,7 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
   }
   onInput('usage', ['usage'], data.usage)
   onInput('asked', ['asked'], data.asked)
+  onInput('wanted', ['vectors', 'wanted'], data.vectors?.wanted)
   onInput('estimated', ['estimated'], data.estimated)
   onInput('answer', ['answer', 'when'], data.answer?.when)
   const watch = data.stream?.watch

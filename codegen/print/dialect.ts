@@ -101,7 +101,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
       response: completions(data.complete.response),
       events: Object.fromEntries(Object.entries(data.complete.events).map(([kind, rules]) => [kind, completions(rules)])),
     },
-    vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
+    vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form), wanted: given('wanted') },
     verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, verbatim(side, paths)])),
     texts: data.texts && textsOf(data.texts, verbatim),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),

@@ -10,9 +10,16 @@ import type { Attempt } from './attempt.js'
 
 type Vectors = NonNullable<Dialect['vectors']>
 
-/** The provider's bytes for a client of the same dialect, with vectors in the encoding that it asked for. */
-export function clientBytes(bytes: Buffer, { path, form }: Vectors, { input, exchange }: Attempt): Buffer {
-  return reshape(bytes, path, valueAt(form, input.outline, exchange) === 'base64')
+/**
+ * The provider's bytes for a client of the same dialect, with vectors in the encoding that it asked for. Throws `upstream` if
+ * there are fewer than it asked for: nobody knows which input has none.
+ */
+export function clientBytes(answer: Buffer, { path, form, wanted }: Vectors, { input, exchange }: Attempt): Buffer {
+  const { bytes, count } = reshape(answer, path, valueAt(form, input.outline, exchange) === 'base64')
+  const asked = count > 0 && wanted?.(input.outline)
+  if (typeof asked === 'number' && count < asked)
+    throw new GatewayError('upstream', `The upstream did not give one vector for each input: ${count} for ${asked}.`)
+  return bytes
 }
 
 /** The text of a mapping's result. Throws `upstream` if the mapping produced nothing. */

@@ -36,7 +36,7 @@ export function readAnswer(bytes: Buffer, binding: Binding): Json {
     const isTranslated = binding.mapping !== undefined
     // Mappings see numbers, whatever encoding the provider used.
     const body = parse(
-      isTranslated && vectors ? reshape(bytes, vectors.path, false) : bytes,
+      isTranslated && vectors ? reshape(bytes, vectors.path, false).bytes : bytes,
       isTranslated ? verbatim?.response : undefined,
       binding,
     )

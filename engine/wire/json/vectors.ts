@@ -7,11 +7,16 @@ import { forEachAt } from './scan.js'
 const BRACKET = 0x5b
 const QUOTE = 0x22
 
-/** The bytes of an answer with every list at a path as base64, or as numbers. Throws TypeError if a list holds what is no number. */
-export function reshape(bytes: Buffer, path: readonly string[], isBase64: boolean): Buffer {
+/**
+ * The bytes of an answer with every list at a path as base64, or as numbers, and how many there are. Throws TypeError if a
+ * list holds what is no number.
+ */
+export function reshape(bytes: Buffer, path: readonly string[], isBase64: boolean): { bytes: Buffer; count: number } {
   const parts: Buffer[] = []
   let from = 0
+  let count = 0
   forEachAt(bytes, path, (start, end) => {
+    count++
     if (bytes[start] !== (isBase64 ? BRACKET : QUOTE)) return
     parts.push(bytes.subarray(from, start))
     parts.push(
@@ -21,9 +26,9 @@ export function reshape(bytes: Buffer, path: readonly string[], isBase64: boolea
     )
     from = end
   })
-  if (parts.length === 0) return bytes
+  if (parts.length === 0) return { bytes, count }
   parts.push(bytes.subarray(from))
-  return Buffer.concat(parts)
+  return { bytes: Buffer.concat(parts), count }
 }
 
 /** The same for a mapping's answer, whose lists hold numbers. */
