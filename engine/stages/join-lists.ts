@@ -28,8 +28,8 @@ export async function joinLists(
     const binding = bindings[next] as Binding
     const query = next === 0 ? asked : queryOfNext(asked, route.sealedIds?.query, members.limit, most - items.length)
     last = await failover({ ...request, choice: { ...choice, bindings: [binding], query } }, [binding], send)
-    page = pageOf(last)
-    items.push(...(page[members.items] as Json[]))
+    page = pageOf(last, members.items)
+    for (const item of page[members.items] as Json[]) items.push(item)
     isOver = page[members.more] !== true
   }
   const { attempt, rendered } = last as Outcome
@@ -55,12 +55,14 @@ function queryOfNext(
   return left === Number.POSITIVE_INFINITY ? query : { ...query, [limit]: String(left) }
 }
 
-/** The page of an account, for the caller. */
-function pageOf(outcome: Outcome): Record<string, Json> {
+/** The page of an account, for the caller. Throws `upstream` if it has no list. */
+function pageOf(outcome: Outcome, list: string): Record<string, Json> {
   return understood(() => {
     if (outcome.kind !== 'whole') throw new Error('the answer is no list')
     const text = outcome.text.toString()
     outcome.attempt.binding.target.health.succeed()
-    return JSON.parse(keepDigits(idSealerOf(outcome.attempt)?.whole(text) ?? text)) as Record<string, Json>
+    const page = JSON.parse(keepDigits(idSealerOf(outcome.attempt)?.whole(text) ?? text)) as Record<string, Json>
+    if (!Array.isArray(page[list])) throw new Error('the answer has no list')
+    return page
   })
 }
