@@ -36,7 +36,8 @@ describe.concurrent('a client that rests gets', () => {
           void trickle(socket, endless(piece), 1)
         },
       ],
-      { limits: { total: '3s' } },
+      // Long enough for a busy machine to begin the stream.
+      { limits: { total: '8s' } },
     )
     const text = await textAfterRest(gateway, true)
     expect(lastEvent(text)).toMatchObject({ error: { type: 'timeout_error' } })
