@@ -41,15 +41,15 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   // Of these dialects requests, answers and streams are made of lists of any length.
   if (clientOf(mapping.from) === undefined || providerOf(mapping.to) === undefined) continue
   describe(pair, () => {
+    const subjects = subjectsOf(pair, mapping)
     test('the cost grows linearly with everything that can be repeated', { timeout: 900_000 }, () => {
-      const subjects = subjectsOf(pair, mapping)
       expect(subjects.length).toBeGreaterThan(10)
       const faults = subjects.map(subject => faultOf(subject, 64)).filter(fault => fault !== undefined)
       expect(faults.join('\n')).toBe('')
     })
 
     test('and with the turns of a very long conversation', () => {
-      const faults = conversationsOf(subjectsOf(pair, mapping)).map(faultOfMany)
+      const faults = conversationsOf(subjects).map(faultOfMany)
       expect(faults.filter(fault => fault !== undefined).join('\n')).toBe('')
     })
   })

@@ -272,12 +272,12 @@ export function faultOf({ what, run }: Subject, count: number): string | undefin
   let told = ''
   // The first turn is short: most cost nothing even when there is much of them.
   for (let turn = 0; turn <= TURNS; turn++) {
-    const [few, many] = [run(count), run(count * TIMES)]
+    const many = run(count * TIMES)
     const runs = turn === 0 ? 1 : 3
     // What is measured first is measured while its code is compiled, and a busy machine makes some runs dearer.
     const most = costOf(many, runs)
     if (most < NOTHING) return undefined
-    const least = costOf(few, runs)
+    const least = costOf(run(count), runs)
     if (most < least * TOO_MUCH) return undefined
     told = `${what}: ${count} take ${least.toFixed(2)} ms, ${count * TIMES} take ${most.toFixed(1)} ms`
     if (turn > 0 && most > ENOUGH) return told
