@@ -1,5 +1,6 @@
 // A model as the gateway's own lists and pages show it.
 
+import { createHash } from 'node:crypto'
 import type { Json } from '../plan.js'
 import { priceAt, pricesTimes, regionsAt, tiersAt } from './catalogue.js'
 import type { Model } from './model.js'
@@ -18,6 +19,7 @@ export function viewOf({ name, facts, targets, methods }: Model, times: number):
   const today = new Date().toISOString()
   const created = facts.created === undefined ? BEGAN : Math.floor(Date.parse(facts.created) / 1000)
   const price = pricesTimes(priceAt(facts.prices, today), times)
+  const abilities = [name, [...methods], context ?? null, maxOutput ?? null, inputs ?? null, outputs ?? null]
   return {
     name,
     display_name: facts.displayName ?? name,
@@ -36,6 +38,7 @@ export function viewOf({ name, facts, targets, methods }: Model, times: number):
     ...(deprecated !== undefined && { deprecated_at: timeOf(deprecated) }),
     ...(retired !== undefined && { retires_at: timeOf(retired) }),
     methods: [...methods],
+    digest: createHash('sha256').update(JSON.stringify(abilities)).digest('hex'),
     source: facts.source,
     read: facts.read,
   }

@@ -78,6 +78,16 @@ describe('a client of Ollama', () => {
     await expect(ollama.show({ model: 'nobody' })).rejects.toMatchObject({ status_code: 404, error: 'Not found.' })
   })
 
+  // https://github.com/taketwo/llm-ollama/blob/main/llm_ollama/__init__.py takes models of one digest for one model with several names,
+  // and remembers what a digest can do.
+  test('tells models apart by their digests', async () => {
+    const digests = async (): Promise<string[]> => (await ollama.list()).models.map(({ digest }) => digest)
+    const all = await digests()
+    expect(new Set(all).size).toBe(all.length)
+    expect(all).toEqual(all.map(() => expect.stringMatching(/^[0-9a-f]{64}$/)))
+    expect(await digests()).toEqual(all)
+  })
+
   test('is told a version that other clients accept, and that nothing is in memory here', async () => {
     // GitHub Copilot refuses a server before this one.
     expect((await ollama.version()).version.localeCompare('0.6.4', 'en', { numeric: true })).toBeGreaterThanOrEqual(0)
