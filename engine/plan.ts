@@ -526,7 +526,7 @@ export interface RoutePlan {
   defaultModel?: string
   /** The kinds of body that it takes; empty for none. */
   bodies: readonly ('json' | 'multipart')[]
-  model?: Member & { strip?: string }
+  model?: Member & { strip?: string; tag?: string }
   stream?: boolean | StreamFlag
   framing?: FramingName
   /** The operator may configure others. */

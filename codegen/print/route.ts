@@ -30,7 +30,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     defaultModel: data.default_model,
     checksFields: data.validate === 'fields' ? true : undefined,
     bodies: bodiesOf(data),
-    model: callsModel ? { ...memberOf(model), strip: data.strip } : undefined,
+    model: callsModel ? { ...memberOf(model), strip: data.strip, tag: data.tag } : undefined,
     stream: typeof flag === 'object' || typeof flag === 'string' ? flagOf(flag) : flag,
     framing: data.framing,
     limits: limitsOf(data.limits),

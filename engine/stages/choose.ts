@@ -5,6 +5,7 @@ import { elsewhere, GatewayError, modelUnknown, unknownId, unservedTask } from '
 import type { Exchange } from '../core/exchange.js'
 import { memberAt } from '../core/members.js'
 import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
+import { modelNamed } from '../snapshot/named.js'
 import type { Task } from '../snapshot/sealer.js'
 import { byRules, byWeight } from './order.js'
 import { type Input, saidAt } from './read.js'
@@ -134,7 +135,7 @@ export function chooseModel(
   name = input.model,
 ): Choice {
   exchange.log.model = name
-  const model = snapshot.models.get(name) ?? snapshot.find(name)
+  const model = modelNamed(name, route, snapshot)
   if (model === undefined) {
     throw new GatewayError('not_found', `The model '${name}' does not exist.`, { param: 'model', code: 'model_not_found' })
   }

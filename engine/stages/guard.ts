@@ -8,6 +8,7 @@ import { isObject } from '../core/members.js'
 import type { Body, Dialect, Json, TextPaths } from '../plan.js'
 import type { Moment } from '../snapshot/config.js'
 import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, LinkedScope, Route, Snapshot } from '../snapshot/model.js'
+import { modelNamed } from '../snapshot/named.js'
 import type { FormTexts } from '../wire/form.js'
 import { framings } from '../wire/framing.js'
 import { jsonOr } from '../wire/json/parse.js'
@@ -96,7 +97,7 @@ export function formTexts(
   return {
     names: new Set(names),
     masked(text, model) {
-      redactor ??= new Redactor(patternsFor('request', guards, key, modelOf({ model }, snapshot)), exchange.log)
+      redactor ??= new Redactor(patternsFor('request', guards, key, modelOf(model, route, snapshot)), exchange.log)
       return redactor.whole(text)
     },
   }
@@ -120,7 +121,7 @@ export function socketGuard(
   snapshot: Snapshot,
 ): SocketGuard | undefined {
   const { texts } = dialectOf(route, snapshot)
-  const model = modelOf(input, snapshot)
+  const model = modelOf(input.model, route, snapshot)
   const [asked, told] = [patternsFor('request', guards, key, model), patternsFor('answer', guards, key, model)]
   if (texts === undefined || (asked.length === 0 && told.length === 0)) return undefined
   const redactor = new Redactor(asked, exchange.log)
@@ -294,16 +295,16 @@ function kindsOf(route: Route, snapshot: Snapshot): ReadonlySet<string> {
 }
 
 /** The model's own name, by whichever it was asked. */
-function modelOf({ model }: { model: string }, snapshot: Snapshot): string {
-  return (snapshot.models.get(model) ?? snapshot.find(model))?.name ?? model
+function modelOf(model: string, route: Route, snapshot: Snapshot): string {
+  return modelNamed(model, route, snapshot)?.name ?? model
 }
 
 /** The model that a request names, or with which the task was made that it follows; undefined if nothing tells it. */
 function modelFor(input: Input, route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): string | undefined {
-  if (route.model !== undefined || route.follow === undefined) return modelOf(input, snapshot)
+  if (route.model !== undefined || route.follow === undefined) return modelOf(input.model, route, snapshot)
   const given = saidAt(route.follow, input, exchange)
   const task = typeof given === 'string' ? taskOf(given, route, key?.name, snapshot) : undefined
-  return task && modelOf({ model: task.requested }, snapshot)
+  return task && modelOf(task.requested, route, snapshot)
 }
 
 /** What holds for a key and a model; of a model that is not known yet, whatever may. */

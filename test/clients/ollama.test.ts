@@ -78,6 +78,22 @@ describe('a client of Ollama', () => {
     await expect(ollama.show({ model: 'nobody' })).rejects.toMatchObject({ status_code: 404, error: 'Not found.' })
   })
 
+  // Open WebUI adds it to a name without a tag, looks the name up in the list, and sends it (`generate_chat_completion` in
+  // https://github.com/open-webui/open-webui/blob/main/backend/open_webui/routers/ollama.py).
+  test('may name a model with the tag latest, with which it is listed', async () => {
+    const model = 'anthropic/sim:latest'
+    expect((await ollama.list()).models.map(listed => listed.model)).toContain(model)
+    expect((await ollama.show({ model })).capabilities).toContain('completion')
+    const whole = await ollama.chat({ model, messages: hello })
+    expect(whole).toMatchObject({ model, message: { content: expect.stringMatching(/simulator/) } })
+    expect(last()).toMatchObject({ model: 'sim' })
+    expect((await ollama.generate({ model, prompt: 'Hello' })).model).toBe(model)
+    expect((await ollama.embed({ model: 'gemini/sim:latest', input: 'Hello' })).embeddings).toHaveLength(1)
+    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY })
+    expect((await openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'Hello' }] })).choices).toHaveLength(1)
+    await expect(ollama.chat({ model: 'nobody:latest', messages: hello })).rejects.toMatchObject({ status_code: 404 })
+  })
+
   // https://github.com/taketwo/llm-ollama/blob/main/llm_ollama/__init__.py takes models of one digest for one model with several names,
   // and remembers what a digest can do.
   test('tells models apart by their digests', async () => {

@@ -68,6 +68,25 @@ describe.concurrent('names', () => {
     )
   })
 
+  test("a name with the tag that says nothing is a model's own, then the model's without it, then a pattern's", async () => {
+    const stage = await routed(
+      { a: { script: good } },
+      { aliases: ['tiny'] },
+      {
+        models: {
+          'kept:latest': { targets: [{ upstream: 'a', model: 'tagged' }] },
+          kept: { targets: [{ upstream: 'a', model: 'bare' }] },
+          'own/*': { targets: [{ upstream: 'a' }] },
+          'own/fixed': { targets: [{ upstream: 'a', model: 'always' }] },
+        },
+      },
+    )
+    const names = ['kept:latest', 'kept', 'own/one:latest', 'own/fixed:latest', 'tiny:latest', 'm:latest']
+    for (const name of names) expect(await status(stage.gateway, named(name))).toBe(200)
+    expect(modelsSeen(stage, 'a')).toEqual(['tagged', 'bare', 'one:latest', 'always', 'm', 'm'])
+    for (const name of [':latest', 'nobody:latest', 'm:other']) expect(await status(stage.gateway, named(name))).toBe(404)
+  })
+
   test('the patterns of a key are compared with the requested name', async () => {
     const keys = [{ name: 'k', value: 'key-of-k', models: ['own/gpt-*'] }]
     const { gateway } = await routed({ a: { script: good } }, {}, { keys, models: { 'own/*': { targets: [{ upstream: 'a' }] } } })
