@@ -5,7 +5,6 @@ import { elsewhere, GatewayError, modelUnknown, unknownId, unservedTask } from '
 import type { Exchange } from '../core/exchange.js'
 import { memberAt } from '../core/members.js'
 import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
-import { modelNamed } from '../snapshot/named.js'
 import type { Task } from '../snapshot/sealer.js'
 import { byRules, byWeight } from './order.js'
 import { type Input, saidAt } from './read.js'
@@ -123,6 +122,18 @@ function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Choic
     throw new GatewayError('permission', 'This route shows everything in an account, which the operator has not allowed (`shared`).')
   if (bindings.length === 0) throw new GatewayError('not_found', 'No upstream that this API key may use serves this route.')
   return { bindings, usable }
+}
+
+/**
+ * The model that a client's name means. A name with the route's tag counts without it, unless a model or a pattern has it; a
+ * model's own name comes before patterns.
+ */
+export function modelNamed(name: string, route: Route, snapshot: Snapshot): Model | undefined {
+  const { models } = snapshot
+  const tag = route.model?.tag
+  const bare = tag !== undefined && name.endsWith(tag) ? name.slice(0, -tag.length) : undefined
+  if (bare === undefined) return models.get(name) ?? snapshot.find(name)
+  return models.get(name) ?? models.get(bare) ?? snapshot.find(name) ?? snapshot.find(bare)
 }
 
 /** The bindings of a model; `name` is the name in the client's request. */
