@@ -2,7 +2,6 @@
 // leads to the account that goes on. If one account cannot be read there is no list, because it would lack what is there.
 
 import type { Json, ListMembers } from '../plan.js'
-import type { Binding } from '../snapshot/model.js'
 import { keepDigits, releaseDigits } from '../wire/json/digits.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { failover } from './failover.js'
@@ -23,14 +22,15 @@ export async function joinLists(
   const items: Json[] = []
   let page: Record<string, Json> = {}
   let last: Outcome | undefined
-  let next = 0
-  for (let isOver = true; isOver && next < bindings.length && (next === 0 || items.length < most); next++) {
-    const binding = bindings[next] as Binding
-    const query = next === 0 ? asked : queryOfNext(asked, route.sealedIds?.query, members.limit, most - items.length)
+  let isMore = false
+  for (const [at, binding] of bindings.entries()) {
+    const query = at === 0 ? asked : queryOfNext(asked, route.sealedIds?.query, members.limit, most - items.length)
     last = await failover({ ...request, choice: { ...choice, bindings: [binding], query } }, [binding], send)
     page = pageOf(last, members.items)
     for (const item of page[members.items] as Json[]) items.push(item)
-    isOver = page[members.more] !== true
+    const goesOn = page[members.more] === true
+    isMore = goesOn || at < bindings.length - 1
+    if (goesOn || items.length >= most) break
   }
   const { attempt, rendered } = last as Outcome
   const ends = (at: number): Json => (items.at(at) as Record<string, Json> | undefined)?.[members.id] ?? null
@@ -39,7 +39,7 @@ export async function joinLists(
     [members.items]: items,
     [members.first]: ends(0),
     [members.last]: ends(-1),
-    [members.more]: page[members.more] === true || next < bindings.length,
+    [members.more]: isMore,
   }
   return { kind: 'joined', attempt, rendered, text: releaseDigits(JSON.stringify(whole)), isSealed: true }
 }
