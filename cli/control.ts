@@ -16,7 +16,7 @@ import type { Settings } from './config/config.js'
 import { HOME } from './home.js'
 import { RUN } from './run-id.js'
 
-const MAIN = fileURLToPath(new URL('../control/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../bundled/control/main.js', import.meta.url))
 /** Milliseconds before it is restarted: if it died, and if it cannot work, as on a full disk. Then until it is killed. */
 const AGAIN = 500
 const REFUSED_AGAIN = 10_000

@@ -59,6 +59,9 @@ try {
       chmodSync('dist/cli/main.js', 0o755)
     },
   )
+  step('bundle', ['tools/bundle.mjs', 'package-lock.json', 'dist/control', 'dist/engine'], 'dist/bundled/control/main.js', () =>
+    node('tools/bundle.mjs'),
+  )
   step('viewer', ['node_modules/swagger-ui-dist/package.json'], 'dist/viewer/swagger-ui-bundle.js', () => {
     mkdirSync('dist/viewer', { recursive: true })
     for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css', 'LICENSE', 'NOTICE'])
