@@ -4,6 +4,7 @@
 import { type Node, parse, some } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
 import type { Global, Options } from '../jsonata/context.js'
+import type { LambdaOf } from '../jsonata/copies.js'
 import type { ReadsOf } from '../jsonata/growth.js'
 import { comment, exactName, type Js, joined, js } from '../jsonata/js.js'
 import { OBJ, type Operand, type Shape } from '../jsonata/types.js'
@@ -17,6 +18,8 @@ export class Module {
   readonly lines = new Lines()
   /** The members of one argument that a library function may read; undefined if it may read all. */
   readonly readsOf: ReadsOf
+  /** The library functions, by name. */
+  readonly lambdaOf: LambdaOf = name => this.functions.find(name)?.lambda
   /** The names of the functions that it exports. */
   readonly exported = new Set<string>()
   private readonly positions: SourcePosition[] = []
@@ -78,6 +81,7 @@ export class Module {
     const { lines, result, findings } = compileNode(node, this.unit, root, {
       isSerialised: true,
       readsOf: this.readsOf,
+      lambdaOf: this.lambdaOf,
       ...options,
       globals: all,
     })
@@ -207,6 +211,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/eval': 'write the expression itself',
   'jsonata/call': 'put a $ before the name',
   'jsonata/table': 'declare the table; add the rows, or a row _ for all others, or a default with ??',
+  'jsonata/copies':
+    'append in the fold itself, `{ "done": $append($sum.done, …) }`, where nothing else reads the list, so that it grows in place',
   'jsonata/field': 'correct the name, or add the field to the schema',
   'jsonata/query': 'correct the name, or add it to `forward_query` of a route',
   'jsonata/context': 'correct the name; docs/data-language.md lists the members',

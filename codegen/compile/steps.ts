@@ -4,12 +4,13 @@ import type { MappingStep as Step } from '../../schemas/config/types.js'
 import { kindsOf } from '../check/steps.js'
 import { literalPairs, type Node } from '../jsonata/ast.js'
 import { emitLoop, type Global } from '../jsonata/context.js'
-import { type Growing, growingMembersUsed, readsOfVariable } from '../jsonata/growth.js'
+import { copiesIn } from '../jsonata/copies.js'
+import { type Growing, growingIn, growingMembersUsed, readsOfVariable } from '../jsonata/growth.js'
 import { access, comment, type Js, joined, js, json, propertyKey } from '../jsonata/js.js'
 import { listCode, truth } from '../jsonata/operands.js'
 import { itemOf, NOTHING, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import { Lines } from '../jsonata/unit.js'
-import type { Source } from '../read/functions.js'
+import { placeIn, type Source } from '../read/functions.js'
 import type { Pointer } from '../read/yaml.js'
 import { emitEvents } from './emit.js'
 import { actsIn, actsOf, grownBy, shareOf } from './growing.js'
@@ -158,6 +159,20 @@ function compileBody(step: Step, site: Site<Stream>): void {
   compileSteps(inner, site)
 }
 
+/** Reports the members of the state that each event copies, though it only adds to them. */
+function reportCopies(set: Node, source: Source, module: Module): void {
+  const growing = growingIn(set, module.readsOf)
+  for (const [member, value] of literalPairs(set) ?? [])
+    for (const { position, call, to } of copiesIn(value, ['state', 'was'], growing, module.lambdaOf))
+      if (to === `$state.${member}` || to === `$was.${member}`)
+        module.findings.push({
+          ...placeIn(source, position),
+          rule: 'mapping/copies',
+          detail: `${call} copies ${to} at each event`,
+          remedy: 'append in `set` itself, `{ "seen": $append($state.seen, [text]) }`, where nothing else reads the list',
+        })
+}
+
 /** Assigns the members that `set` names. `$was` is kept if the emitted expression reads it. */
 function compileSet(set: string, emitted: Node | undefined, { of, pointer, globals, root, into }: Site<Stream>): void {
   const { module, sets, growing, live } = of
@@ -166,6 +181,7 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
   if (node === undefined) return
   const acts = actsIn(module, node, growing)
   const grown = grownBy(node, module)
+  reportCopies(node, text, module)
   for (const name of emitted === undefined ? [] : growingMembersUsed(emitted, 'was', growing, module.readsOf)) {
     if (grown.has(name)) {
       const from = of.source([...pointer, of.isWhole ? 'whole' : 'emit'], '')

@@ -1,6 +1,7 @@
 // The environment of every part of the compiler: its position, the variables in scope, and the target of its lines.
 
 import type { FunctionNode, Node } from './ast.js'
+import type { LambdaOf } from './copies.js'
 import { both } from './facts.js'
 import type { Acts, ReadsOf } from './growth.js'
 import { arrow, type Js, joined, js } from './js.js'
@@ -44,6 +45,8 @@ export interface Options {
   isOutput?: boolean
   /** The members that called functions may read of their arguments. */
   readsOf?: ReadsOf
+  /** The functions that expressions call by name. */
+  lambdaOf?: LambdaOf
   /** Additional actions at some nodes of the tree. */
   acts?: Acts
 }

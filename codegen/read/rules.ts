@@ -428,7 +428,7 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'mapping/copies',
-    'A step that adds to a list or an object does not read its old value: otherwise each event copies it, and the cost of a stream grows with the square of its length.',
+    'A step adds to a list or an object by `$append` or `$merge` in its `set`, not in a function, and does not read its old value: otherwise each event copies it, and the cost of a stream grows with the square of its length.',
     '{ set: \'{ "seen": $append($state.seen, [text]) }\', emit: \'{ "n": $count($was.seen) }\' }',
     'Read `$state`, which has the new item already: `$count($state.seen) - 1`.',
   ),
@@ -516,6 +516,12 @@ export const RULES: readonly Rule[] = [
     'Split it with variables or functions, or use `$join` for a long chain of `&`.',
   ),
   error('jsonata/call', 'A function call has a `$` before the name.', 'request: \'{ "n": sum(list) }\'', 'Put a `$` before the name.'),
+  error(
+    'jsonata/copies',
+    'A fold adds to what it collects by `$append` in its own result, and not in a function that it calls: otherwise each iteration copies the list, and the cost grows with the square of its length.',
+    "define: { joined($all): '$reduce($all, function($sum, $one) { { \"done\": $put($sum.done, $one) } }, {})', put($list, $one): '$append($list, [$one])' }",
+    'Write `{ "done": $append($sum.done, [$one]) }` in the fold, and read `$sum.done` nowhere else in it.',
+  ),
   error(
     'jsonata/table',
     'A table that an expression names exists, and has a row for each value that the schema allows.',

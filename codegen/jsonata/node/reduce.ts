@@ -2,6 +2,7 @@
 
 import type { Node } from '../ast.js'
 import { branch, type Env, emit, named, rt, value } from '../context.js'
+import { copiesIn, type LambdaOf } from '../copies.js'
 import { type Act, type Growths, growthsOf, TRUSTED } from '../growth.js'
 import { type Js, js } from '../js.js'
 import { listCode } from '../operands.js'
@@ -22,6 +23,7 @@ export function reduceLoop(
   const readsOf = (name: string, index: number): ReadonlySet<string> | undefined =>
     findVariable(name, outer) === undefined ? outer.options.readsOf?.(name, index) : undefined
   const growths = isTrusted ? growthsOf(node, params[0], readsOf) : undefined
+  reportCopies(node, params[0], growths, outer)
   const env = growths ? { ...outer, acts: actsIn(growths, outer) } : outer
   const result = env.unit.name('sum')
   const mayMiss = (operand.bits & UNDEF) !== 0
@@ -58,6 +60,17 @@ export function reduceLoop(
     emit(env, js`}`)
   }
   return value(result, ANY, { raw: true })
+}
+
+/** Reports what is copied at each iteration; an expression whose functions are not known is not compiled for many items. */
+function reportCopies(body: Node, name: string, growths: Growths | undefined, env: Env): void {
+  const { lambdaOf } = env.options
+  if (lambdaOf === undefined) return
+  const known: LambdaOf = called => (findVariable(called, env) === undefined ? lambdaOf(called) : undefined)
+  for (const { position, call, to } of copiesIn(body, [name], growths?.calls ?? new Set(), known)) {
+    const detail = `${call} copies ${to} at each iteration`
+    env.findings.push({ rule: 'jsonata/copies', detail, position: position ?? env.position })
+  }
 }
 
 /** The actions at the nodes of a fold whose accumulator grows; emits the lines that they need before the loop. */
