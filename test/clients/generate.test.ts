@@ -20,6 +20,10 @@ afterAll(() => stage?.close())
 const clientWith = (apiKey: string, apiVersion?: string): GoogleGenAI =>
   new GoogleGenAI({ apiKey, apiVersion, httpOptions: { baseUrl: stage.url, retryOptions: { attempts: 1 } } })
 
+/** The paths that the client asks of Vertex AI. */
+const ofVertex = (apiKey: string, apiVersion?: string): GoogleGenAI =>
+  new GoogleGenAI({ vertexai: true, apiKey, apiVersion, httpOptions: { baseUrl: stage.url, retryOptions: { attempts: 1 } } })
+
 const weather = { name: 'get_weather', description: 'The weather of a place', parametersJsonSchema: PARAMETERS }
 const tools = [{ functionDeclarations: [weather] }]
 const thinkingConfig = { includeThoughts: true, thinkingBudget: 2048 }
@@ -320,4 +324,43 @@ describe('whoever the provider is', () => {
     })
     expect(await failureOf(client.models.get({ model: 'nothing' }))).toMatchObject({ status: 404 })
   })
+})
+
+describe.each(lanesFor('generate'))('a client in the mode of Vertex AI on $name', lane => {
+  // Without the whole path, the client would take the first part of a name for a publisher.
+  const model = (name: string): string => `publishers/google/models/${modelOf(lane, name)}`
+
+  test.each([undefined, 'v1'])('is answered whole, in a stream and with counts, at version %s', async version => {
+    const { models } = ofVertex(KEYS.good, version)
+    const { text } = await models.generateContent({ model: model('sim'), contents: 'Hello' })
+    expect(text).toBe(TEXT)
+    let streamed = ''
+    for await (const event of await models.generateContentStream({ model: model('sim'), contents: 'Hello' })) streamed += event.text ?? ''
+    expect(streamed).toBe(TEXT)
+    expect((await models.countTokens({ model: model('sim'), contents: 'Hello' })).totalTokens).toBeGreaterThan(0)
+  })
+
+  test('and below a project', async () => {
+    const path = `/v1/projects/p/locations/us-central1/${model('sim')}`
+    const asked = { method: 'POST', headers: { authorization: `Bearer ${KEYS.good}`, 'content-type': 'application/json' } }
+    const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] })
+    const whole = await fetch(`${stage.url}${path}:generateContent`, { ...asked, body })
+    const said = ({ candidates }: GenerateContentResponse): string => candidates?.[0]?.content?.parts?.[0]?.text ?? ''
+    expect(said((await whole.json()) as GenerateContentResponse)).toBe(TEXT)
+    const array = await fetch(`${stage.url}${path}:streamGenerateContent`, { ...asked, body })
+    expect(((await array.json()) as GenerateContentResponse[]).map(said).join('')).toBe(TEXT)
+  })
+})
+
+test('a client in the mode of Vertex AI sees the models, and errors of its dialect', async () => {
+  const { models } = ofVertex(KEYS.good)
+  const names: (string | undefined)[] = []
+  for await (const { name } of await models.list()) names.push(name)
+  const known = names.find(name => name?.endsWith('/sim')) ?? names[0] ?? ''
+  expect(known).toMatch(/^publishers\/google\/models\/./)
+  expect((await models.get({ model: known })).name).toBe(known)
+  await expect(models.get({ model: 'nobody-knows' })).rejects.toMatchObject({ status: 404 })
+  await expect(models.generateContent({ model: 'nobody-knows', contents: 'Hello' })).rejects.toMatchObject({ status: 404 })
+  await expect(models.computeTokens({ model: known, contents: 'Hello' })).rejects.toMatchObject({ status: 404 })
+  await expect(ofVertex('wrong').models.generateContent({ model: known, contents: 'Hello' })).rejects.toMatchObject({ status: 401 })
 })
