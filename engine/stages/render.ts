@@ -193,7 +193,9 @@ function editedBytes({ binding, choice, input, route }: Attempt, ctx: Context): 
     edits.set(name, { ...edits.get(name), ...change })
   }
   const model = to.model.from === 'body' ? (to.model.path[0] as string) : undefined
-  if (model !== undefined && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model, members)))
+  // A provider that has the model in its path may refuse it in the body.
+  const isRemoved = model !== undefined && own !== undefined && own[model] === undefined
+  if (model !== undefined && !isRemoved && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model, members)))
     edit(model, { value: JSON.stringify(ctx.model) })
   if (route.follow?.from === 'body') {
     const name = route.follow.path[0] as string

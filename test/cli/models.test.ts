@@ -69,6 +69,7 @@ const LITELLM = {
   'gemini/film-a': { litellm_provider: 'gemini', mode: 'video_generation', output_cost_per_second: 0.4, output_cost_per_second_4k: 0.6 },
   'low/1024-x-1024/paint-a': { litellm_provider: 'openai', input_cost_per_image: 0.02 },
   'paint-a': { litellm_provider: 'openai', mode: 'image_generation', output_cost_per_image: 0.04 },
+  'vertex_ai/claude-a@default': { litellm_provider: 'vertex_ai-anthropic_models', mode: 'chat', input_cost_per_token: 1e-6 },
   'elsewhere/x': { litellm_provider: 'nobody' },
 }
 
@@ -117,7 +118,8 @@ describe('import', () => {
     expect(read('one/gemini.yaml').models['film-a']?.prices).toEqual([
       { from: '1970-01-01', second: 0.4, when: [{ resolution: '4k', second: 0.6 }] },
     ])
-    expect(told).toContain('5 models of 3 providers')
+    expect(read('one/vertex-claude.yaml').models['claude-a@default']?.prices).toEqual([{ from: '1970-01-01', input: 1 }])
+    expect(told).toContain('6 models of 4 providers')
     expect(told).toContain('colour: 1, such as gpt-a')
     expect(told).toContain('gpt-b: the answer may have more tokens (20) than the request (10)')
   })

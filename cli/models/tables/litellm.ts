@@ -122,7 +122,9 @@ export function readLitellm(
     const provider = homes.get(maker)
     if (provider === undefined || key === 'sample_spec') continue
     const first = key.split('/')[0] as string
-    const name = homes.get(first) === provider && key.includes('/') ? key.slice(first.length + 1) : key
+    // A cloud with several makers is one prefix: `vertex_ai/claude-opus-5`, of `vertex_ai-anthropic_models`.
+    const isPrefixed = key.includes('/') && (homes.get(first) === provider || maker.startsWith(`${first}-`))
+    const name = isPrefixed ? key.slice(first.length + 1) : key
     const picture = /^(?:(low|medium|high|standard|hd)\/)?(\d+)-x-(\d+)\/(.+)$/.exec(name)
     if (picture) {
       const price = row.input_cost_per_image ?? row.output_cost_per_image
