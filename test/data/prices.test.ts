@@ -24,7 +24,8 @@ for (const file of readdirSync(join(root, 'models/imported'))) {
 function drawn(rows: Record<string, Row>, count: number, seed: number): [string, Row][] {
   let state = seed
   // Of two rows about one model, the one with the provider's own name was used, as `sluice models import` reported.
-  const isSecond = (name: string, row: Row): boolean => Object.hasOwn(rows, `${row.litellm_provider}/${name}`)
+  const isSecond = (name: string, row: Row): boolean =>
+    Object.hasOwn(rows, `${row.litellm_provider}/${name}`) || Object.hasOwn(rows, `${row.litellm_provider.split('-')[0]}/${name}`)
   const left = Object.entries(rows).filter(
     ([name, row]) =>
       !isSecond(name, row) &&
@@ -88,7 +89,8 @@ for (const [key, row] of drawn(
 )) {
   const provider = homes.get(row.litellm_provider) as string
   const first = key.split('/')[0] as string
-  const name = homes.get(first) === provider && key.includes('/') ? key.slice(first.length + 1) : key
+  const isPrefixed = key.includes('/') && (homes.get(first) === provider || row.litellm_provider.startsWith(`${first}-`))
+  const name = isPrefixed ? key.slice(first.length + 1) : key
   const entries = entriesFor(plan.catalogue ?? [], provider, name).filter(({ isAway }) => !isAway)
   const entry = entries.findLast(({ entry }) => entry.facts.prices)?.entry
   const price = (entry?.facts.prices?.at(-1) ?? {}) as Price
