@@ -28,8 +28,8 @@ function drawn(rows: Record<string, Row>, count: number, seed: number): [string,
     Object.hasOwn(rows, `${row.litellm_provider}/${name}`) || Object.hasOwn(rows, `${row.litellm_provider.split('-')[0]}/${name}`)
   const left = Object.entries(rows).filter(
     ([name, row]) =>
-      !isSecond(name, row) &&
       homes.has(row.litellm_provider) &&
+      !isSecond(name, row) &&
       !/\d-x-\d/.test(name) &&
       Object.keys(row).some(field => field.includes('cost')),
   )
