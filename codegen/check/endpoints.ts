@@ -86,6 +86,31 @@ function checkMembers({ data, document }: Entry<RouteData>, project: Project): v
     data.sealed_ids?.[key]?.forEach((path, index) => {
       check(part, ['sealed_ids', key, index], path, path.replaceAll('[]', '').split('.'))
     })
+  if (data.join_lists) checkJoined(data, data.join_lists, document, check, project.findings)
+}
+
+/** What a list of several accounts is put together from: members of answers, and a parameter that each account gets. */
+function checkJoined(
+  data: RouteData,
+  lists: NonNullable<RouteData['join_lists']>,
+  document: YamlDocument,
+  check: Check,
+  findings: Finding[],
+): void {
+  for (const key of ['items', 'first', 'last', 'more'] as const) check('response', ['join_lists', key], lists[key], [lists[key]])
+  check('response', ['join_lists', 'id'], `${lists.items}[].${lists.id}`, [lists.items, lists.id])
+  const sent = data.forward_query ?? []
+  const find = (pointer: Pointer, detail: string, remedy: string): void =>
+    void findings.push({ ...document.at(pointer), rule: 'route/member', detail, remedy })
+  if (!data.shared) find(['join_lists'], 'the route is about one account', 'say `shared: true`')
+  if (!data.sealed_ids?.query?.length)
+    find(['join_lists'], 'the place where the list goes on is not sealed with its account', 'name its parameter in `query` of `sealed_ids`')
+  if (!sent.includes(lists.limit))
+    find(
+      ['join_lists', 'limit'],
+      `no account gets the parameter ${lists.limit} of the query`,
+      `add it to \`forward_query\`, or ${useOneOf(sent, lists.limit)}`,
+    )
 }
 
 /** The members of requests that a format names must be in its dialect's schema. */
