@@ -557,8 +557,8 @@ export interface RoutePlan {
   usage?: DayMembers
   /** Whether the answer reports limits and budgets of the key. */
   isStanding?: boolean
-  /** The answer about a kept answer, or why there is none, and whether the kept answer is removed. */
-  kept?: { answer?(view: KeptView): Json; invalid?(view: KeptView): Json; refuse: string; isRemoved: boolean }
+  /** What is told of a kept answer, `{ body }` or `{ refused }`, and whether it is removed. */
+  kept?: { answer(view: KeptView): Json; isRemoved: boolean }
   /** Whether it refuses as soon as the gateway is draining. */
   isReadiness?: boolean
   fail?: Kind

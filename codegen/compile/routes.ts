@@ -11,7 +11,7 @@ const VIEW: Shape = { bits: OBJ }
 
 /** The names that the functions of a route may have. */
 export function routeFunctions(route: string): string[] {
-  return ['answer', 'kept', 'kept_invalid', 'error', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
+  return ['answer', 'kept', 'error', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
 }
 
 /** The expressions of some routes: answers of the gateway itself, and how tokens are counted. */
@@ -38,17 +38,13 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
         module.compile({ document, pointer: ['answer'], text: data.answer as string }, NOTHING, globals, body),
       )
     }
-    for (const [part, name] of [
-      ['answer', `${id}_kept`],
-      ['invalid', `${id}_kept_invalid`],
-    ] as const) {
-      const text = data.kept?.[part]
-      if (text === undefined) continue
+    if (data.kept) {
       const globals = new Map([
         ['kept', { code: js`view.kept`, shape: VIEW }],
         ['query', { code: js`view.query`, shape: VIEW }],
       ])
-      module.export(name, ['view'], body => module.compile({ document, pointer: ['kept', part], text }, NOTHING, globals, body))
+      const expression = { document, pointer: ['kept', 'answer'], text: data.kept.answer }
+      module.export(`${id}_kept`, ['view'], body => module.compile(expression, NOTHING, globals, body))
     }
     if (typeof data.error === 'object' && data.error.body !== undefined) {
       const { body: text } = data.error

@@ -56,12 +56,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     page: data.page,
     usage: data.usage && { from: queryMember(data.usage.from), to: queryMember(data.usage.to) },
     isStanding: data.standing ? true : undefined,
-    kept: data.kept && {
-      answer: data.kept.answer === undefined ? undefined : functionIn(modules.routes, `${id}_kept`),
-      invalid: data.kept.invalid === undefined ? undefined : functionIn(modules.routes, `${id}_kept_invalid`),
-      refuse: data.kept.refuse,
-      isRemoved: data.kept.remove,
-    },
+    kept: data.kept && { answer: functionIn(modules.routes, `${id}_kept`), isRemoved: data.kept.remove },
     isReadiness: data.readiness ? true : undefined,
     fail: data.fail,
     failWith: data.fail_with,

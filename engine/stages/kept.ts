@@ -160,15 +160,15 @@ export async function answerKept(route: Route, key: Key | undefined, exchange: E
   if (found === null) return false
   exchange.hold(lengthOf([found]))
   const view = { kept: { id, answer: JSON.parse(found.answer), input: JSON.parse(found.input) }, query: exchange.query }
-  const invalid = kept.invalid?.(view)
-  if (invalid !== undefined)
-    throw new GatewayError('invalid_request', String(memberAt(invalid, ['message'])), {
-      param: String(memberAt(invalid, ['param'])),
-      code: 'invalid_value',
-    })
+  const told = kept.answer(view)
+  const body = memberAt(told, ['body'])
+  if (body === undefined) throw refusedOf(memberAt(told, ['refused']))
   if (kept.isRemoved) await store.ask('remove', { caller, id })
-  const body = kept.answer?.(view)
-  if (body === undefined) throw new GatewayError('invalid_request', kept.refuse, { param: Object.keys(exchange.query)[0] })
   exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
   return true
+}
+
+function refusedOf(refused: Json): GatewayError {
+  const text = (name: string): string | undefined => memberAt(refused, [name])?.toString()
+  return new GatewayError('invalid_request', text('message') ?? 'Invalid request.', { param: text('param'), code: text('code') })
 }

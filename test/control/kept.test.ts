@@ -188,6 +188,17 @@ test('a response can be retrieved with its input, and deleted', async () => {
     message: expect.stringContaining('Cannot cancel a synchronous response.'),
   })
   await expect(client.responses.retrieve(made.id, { stream: true })).rejects.toMatchObject({ status: 400, param: 'stream' })
+  // What is refused is named, whatever else the query has.
+  for (const [method, path, param] of [
+    ['GET', '?include=message.input_image.image_url&stream=true', 'stream'],
+    ['POST', '/cancel?trace=1', null],
+  ] as const) {
+    const refused = await fetch(`${gateway.url}/v1/responses/${made.id}${path}`, {
+      method,
+      headers: { authorization: 'Bearer key-of-ada' },
+    })
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param } }])
+  }
   const removed = await fetch(`${gateway.url}/v1/responses/${made.id}`, {
     method: 'DELETE',
     headers: { authorization: 'Bearer key-of-ada' },
