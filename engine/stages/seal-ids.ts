@@ -30,9 +30,10 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
   const learning =
     (paths: readonly (readonly string[])[]) =>
     (text: string): void => {
-      const made = choice.usable && sealedIds?.model !== undefined ? modelsIn(text, paths, sealedIds.model) : undefined
+      const value: Json = JSON.parse(text)
+      const made = choice.usable && sealedIds?.model !== undefined ? modelsIn(value, paths, sealedIds.model) : undefined
       const asked = made && askedAs(choice.usable ?? [], upstream)
-      for (const id of idsIn(text, paths)) {
+      for (const id of idsIn(value, text, paths)) {
         if (names.has(id)) continue
         const model = made?.get(id)
         const requested = model === undefined ? undefined : asked?.get(model)
@@ -52,9 +53,8 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
   )
 }
 
-/** The model of each id at some paths of JSON text, by the member beside it. */
-function modelsIn(text: string, paths: readonly (readonly string[])[], member: string): Map<string, string> {
-  const value: Json = JSON.parse(text)
+/** The model of each id at some paths of a value, by the member beside it. */
+function modelsIn(value: Json, paths: readonly (readonly string[])[], member: string): Map<string, string> {
   const found = new Map<string, string>()
   for (const path of paths)
     for (const holder of valuesAt(value, path.slice(0, -1))) {
@@ -76,19 +76,15 @@ function askedAs(models: readonly Model[], upstream: string): Map<string, string
   return found
 }
 
-/** The ids at some paths of JSON text. */
-function idsIn(text: string, paths: readonly (readonly string[])[]): string[] {
-  const found = valuesIn(text, paths)
+/** The ids at some paths of a value, which JSON text says. */
+function idsIn(value: Json, text: string, paths: readonly (readonly string[])[]): string[] {
+  const at = (whole: Json): unknown[] => paths.flatMap(path => valuesAt(whole, path))
+  const found = at(value)
   if (!found.some(isNumber)) return found.filter(isText)
   // Read again, because JavaScript changes the digits of a long one.
-  return valuesIn(keepDigits(text), paths)
+  return at(JSON.parse(keepDigits(text)))
     .filter(id => isNumber(id) || isText(id))
     .map(id => releaseDigits(String(id)))
-}
-
-function valuesIn(text: string, paths: readonly (readonly string[])[]): unknown[] {
-  const value: Json = JSON.parse(text)
-  return paths.flatMap(path => valuesAt(value, path))
 }
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
