@@ -38,6 +38,7 @@ export function viewOf({ name, facts, targets, methods }: Model, times: number):
     ...(deprecated !== undefined && { deprecated_at: timeOf(deprecated) }),
     ...(retired !== undefined && { retires_at: timeOf(retired) }),
     methods: [...methods],
+    traits: targets[0]?.traits ?? {},
     // Few lists show it: the others do not pay for it.
     get digest() {
       return createHash('sha256').update(JSON.stringify(abilities)).digest('hex')
