@@ -24,7 +24,7 @@ import { refusalOf } from './media.js'
  * other target is left. Throws the last failure if no attempt has a result.
  * @param queue the remaining bindings; another fail-over may take from it, too
  */
-export async function failover<Result>(
+export async function failover<Result extends object>(
   request: ClientRequest,
   bindings: readonly Binding[],
   attempt: (attempt: Attempt) => Promise<Result>,
@@ -83,7 +83,8 @@ export async function failover<Result>(
       const call = attemptOf(binding, entry, request)
       try {
         const result = await attempt(call)
-        succeeded(call, standing, began)
+        if ('isUnasked' in result) unasked(call, standing)
+        else succeeded(call, standing, began)
         return result
       } catch (thrown) {
         failure = failedWith(thrown, call, standing)
@@ -132,6 +133,13 @@ function succeeded({ binding: { target }, choice, exchange, input, targetLease }
   if (targetLease) settleWhenOver(targetLease, exchange)
   // The slot is held for as long as the answer lasts.
   if (concurrency !== undefined) exchange.onOver(() => concurrency.leave())
+}
+
+/** The gateway knew the answer itself: the target is left as if there had been no attempt. */
+function unasked({ binding: { target }, exchange, targetLease }: Attempt, standing: Standing): void {
+  giveBack(targetLease, exchange)
+  target.concurrency?.leave()
+  target.health.leave(standing)
 }
 
 /** Gives back what the attempt took; returns its failure. */

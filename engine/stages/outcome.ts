@@ -10,6 +10,9 @@ export type Outcome = { attempt: Attempt; rendered: Omit<Rendered, 'request'> } 
   | { kind: 'bytes'; response: UpstreamResponse }
   /** A whole JSON body; `body` is the part that the engine needs, and `text` is the client's. */
   | { kind: 'whole'; response: UpstreamResponse; body: Json; text: Buffer | string }
-  /** The client's answer, joined from the answers of several calls, or of none; `isSealed`: its ids are the client's. */
-  | { kind: 'joined'; text: string; isSealed?: boolean }
+  /**
+   * The client's answer, joined from the answers of several calls, or of none (`isUnasked`), which says nothing about the target;
+   * `isSealed`: its ids are the client's.
+   */
+  | { kind: 'joined'; text: string; isSealed?: boolean; isUnasked?: boolean }
 )

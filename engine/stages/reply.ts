@@ -36,7 +36,7 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
   const text = rewriter ? understood(() => rewritten(outcome.text, rewriter)) : outcome.text
   if (input.turn) keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
-  binding.target.health.succeed()
+  if (outcome.kind === 'whole' || !outcome.isUnasked) binding.target.health.succeed()
   const status = outcome.kind === 'whole' && binding.mapping === undefined ? outcome.response.status : 200
   headers['content-type'] = 'application/json'
   atEndOfTurn(() => exchange.send(status, headers, text))

@@ -56,7 +56,7 @@ function withoutCall(attempt: Attempt, ctx: Context): Outcome {
   const carry = binding.mapping?.carry?.(input.body, ctx)
   addUsage(exchange.log, { input: 0, output: 0 })
   const text = clientBody(binding.mapping?.join?.([], ctx, carry), attempt)
-  return { kind: 'joined', attempt, rendered: { ctx, carry, isAsked: false, dropped: [] }, text }
+  return { kind: 'joined', attempt, rendered: { ctx, carry, isAsked: false, dropped: [] }, text, isUnasked: true }
 }
 
 /** The client's answer, made of the provider's whole one. Rejects with the failure that the answer reports. */

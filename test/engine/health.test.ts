@@ -43,6 +43,20 @@ describe.concurrent('a target is ejected', () => {
     expect(counts()).toEqual({ a: 6, b: 4 })
   })
 
+  test('after failures in a row, whatever the gateway answered without it in between', async () => {
+    const { gateway, counts } = await routed({ a: { script: failing }, b: { script: good, target: { priority: 2 } } })
+    // A model that a client of Ollama loads is loaded anyway: no provider is asked.
+    const load = async (): Promise<unknown> => {
+      const { headers } = chat
+      const answer = await fetch(`${gateway.url}/api/chat`, { method: 'POST', headers, body: '{"model":"m","messages":[],"stream":false}' })
+      return ((await answer.json()) as { done_reason?: string }).done_reason
+    }
+    await statuses(gateway, 2)
+    expect(await load()).toBe('load')
+    expect(await statuses(gateway, 2)).toEqual([200, 200])
+    expect(counts()).toEqual({ a: 3, b: 4 })
+  })
+
   test('for its share of failures, once there are enough requests', async () => {
     const health = { consecutive_failures: 'none', failure_percentage_threshold: 50, failure_percentage_request_volume: 6 }
     const script = inTurn(failing, good, failing, good, failing, good, failing)
