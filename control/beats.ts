@@ -4,9 +4,9 @@
 import type { ChildProcess } from 'node:child_process'
 
 /** Milliseconds between two beats. */
-const EVERY = 1_000
+export const EVERY = 1_000
 /** Beats that may be missing: far more than a busy machine, a slow disk or a question about a large store makes a process miss. */
-const MISSING = 60
+export const MISSING = 60
 
 /** A child's message to its parent. */
 export interface Beat {

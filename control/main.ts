@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
-import { beat } from './beats.js'
+import { beat, EVERY, MISSING } from './beats.js'
 import { createLog, flushed } from './log.js'
 import { type ControlProcess, runControl } from './process.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type ToControlProcess } from './settings.js'
@@ -51,7 +51,9 @@ async function main(): Promise<void> {
     if (isStopping) return
     isStopping = true
     const until = Date.now() + LAST_RECORDS
-    // Workers whose supervisor was killed end what they have begun, for which `grace` gives them time, and nobody waits for them first.
+    // Workers whose supervisor was killed end what they have begun, for which `grace` gives them time, and nobody waits for them first,
+    // or ends one that is stuck.
+    if (!process.connected) setInterval(() => control.workers.endStuck(MISSING), EVERY)
     while (control.workers.all().length > 0 && (!process.connected || Date.now() < until)) await new Promise(done => setTimeout(done, 20))
     setTimeout(() => process.exit(0), PATIENCE).unref()
     await control.close()

@@ -32,6 +32,8 @@ export interface Worker {
   seq: number | undefined
   /** The pending question for each account. */
   granting: Map<string, Promise<void>>
+  /** Looks of `endStuck` since its last message. */
+  silent: number
 }
 
 export interface WorkersOptions {
@@ -98,7 +100,7 @@ export class Workers {
   }
 
   private accept(socket: Socket): void {
-    const worker: Worker = { id: '', pid: 0, socket, gauges: undefined, config: '', seq: undefined, granting: new Map() }
+    const worker: Worker = { id: '', pid: 0, socket, gauges: undefined, config: '', seq: undefined, granting: new Map(), silent: 0 }
     this.connected.set(socket, worker)
     onFrames(socket, value => this.onMessage(worker, value as FromWorker))
     socket.on('error', () => undefined)
@@ -120,6 +122,7 @@ export class Workers {
 
   private onMessage(worker: Worker, message: FromWorker): void {
     const { ingest, log } = this.options
+    worker.silent = 0
     // What a refused worker sent before it noticed.
     if (message.type !== 'hello' && worker.id === '') return
     switch (message.type) {
@@ -258,6 +261,20 @@ export class Workers {
 
   private send(worker: Worker, message: FromControl): void {
     if (!worker.socket.destroyed) sendFrame(worker.socket, message)
+  }
+
+  /** In place of a supervisor that was killed: ends the workers that said nothing at so many looks, which come as often as their gauges. */
+  endStuck(looks: number): void {
+    for (const worker of this.all()) {
+      if (++worker.silent < looks) continue
+      this.options.log.error({ pid: worker.pid }, 'a worker is stuck; ending it')
+      worker.socket.destroy()
+      try {
+        process.kill(worker.pid, 'SIGKILL')
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
   }
 
   /** The ids of the workers that are connected, or may reconnect. */

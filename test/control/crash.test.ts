@@ -204,6 +204,15 @@ describe.concurrent('a stuck process', () => {
     expect((await ask(gateway.url, FILE_KEY)).status).toBe(200)
     expect(await gateway.stop()).toBe(0)
   })
+
+  test('is ended when its supervisor was killed, and keeps no other alive', async () => {
+    const gateway = await stage.start({ workers: 2 })
+    const pids = gateway.pids('')
+    process.kill(gateway.pids('--worker')[0] as number, 'SIGSTOP')
+    gateway.process.kill('SIGKILL')
+    await until(async () => pids.every(hasEnded), Boolean, 500)
+    expect(pids.filter(pid => !hasEnded(pid))).toEqual([])
+  })
 })
 
 /** Verifies again and again while exchanges are written; the page that is read must not be older than the sums. */
