@@ -1,5 +1,5 @@
 // Stands in for the vendors of docs/tutorial.md, so that it can be followed without an account: node vendor.mjs [port]
-// Four APIs: moderations, chat with quirks, videos as tasks, and texts, whole or as a stream.
+// Four APIs: verdicts, chat with quirks, videos as tasks, and texts, whole or as a stream.
 
 import { createServer } from 'node:http'
 
@@ -16,13 +16,13 @@ const server = createServer(async (request, response) => {
   for await (const part of request) text += part
   const body = text === '' ? {} : JSON.parse(text)
 
-  // Moderations: text in, flags out.
-  if (request.method === 'POST' && pathname === '/v1/moderations') {
+  // Verdicts: text in, flags out.
+  if (request.method === 'POST' && pathname === '/v1/verdicts') {
     const results = [body.input].flat().map(input => {
       const violence = /fight/.test(input) ? 0.9 : 0.01
       return { flagged: violence > 0.5, categories: { violence: violence > 0.5 }, category_scores: { violence } }
     })
-    return answer(200, { id: 'modr-1', model: body.model, results })
+    return answer(200, { id: 'verdict-1', model: body.model, results })
   }
 
   // Chat, nearly as everybody has it: the key stands in the query, `seed` is refused, and `max_tokens` has another name.

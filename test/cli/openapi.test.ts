@@ -49,7 +49,11 @@ beforeAll(async () => {
     PROVIDERS.map(provider => [provider, { provider, base: simulator.url, secret: 'id:secret', shared: true }]),
   )
   const targets = PROVIDERS.map((upstream, priority) => ({ upstream, model: 'sim', priority: priority + 1 }))
-  gateway = await startGateway({ upstreams, models: { sim: { targets } }, pages: { pricing: ['default'] } })
+  gateway = await startGateway({
+    upstreams,
+    models: { sim: { targets, aliases: ['omni-moderation-latest'] } },
+    pages: { pricing: ['default'] },
+  })
   const response = await fetch(`${gateway.url}/openapi.json`)
   text = await response.text()
   expect({ status: response.status, type: response.headers.get('content-type') }).toEqual({ status: 200, type: 'application/json' })

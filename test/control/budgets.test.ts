@@ -517,6 +517,7 @@ const FOUND: [end: RegExp, body: object][] = [
   [/Action=CVSync2AsyncGetResult/, { code: 10_000, message: 'Success', request_id: 'r', status: 10_000, data: { status: 'generating' } }],
   [/videos$/, { id: 'video_1', object: 'video', model: 'm', status: 'queued', progress: 0, created_at: 1, seconds: '4', size: '720x1280' }],
   [/batchEmbedContents$/, { embeddings: Array.from({ length: 50 }, () => ({ values: [0.5] })) }],
+  [/moderations$/, { id: 'm', model: 'm', results: [{ flagged: false, categories: {}, category_scores: {} }] }],
   [/embeddings$/, { object: 'list', model: 'm', data: [{ object: 'embedding', index: 0, embedding: [0.5] }], usage: { prompt_tokens: 7 } }],
 ]
 const TEXT = 'The quick brown fox jumps over the lazy dog, and again.\n\n'
@@ -584,6 +585,7 @@ describe('what is not text', () => {
           heard: at('openai', 'heard'),
           written: at('openai', 'written'),
           embedded: at('openai', 'embedded'),
+          'omni-moderation-latest': at('openai', 'omni-moderation-latest'),
           paged: at('openai', 'paged'),
           spoken: at('openai', 'spoken'),
           read: at('openai', 'read'),
@@ -672,6 +674,13 @@ describe('what is not text', () => {
       '/v1/embeddings',
       () => ({ model: 'at-gemini', input: texts }),
       expect.closeTo(150_000_000, -7),
+      true,
+    ],
+    [
+      'moderation that its provider does not count, and gives for nothing',
+      '/v1/moderations',
+      () => ({ model: 'omni-moderation-latest', input: 'x'.repeat(400) }),
+      0,
       true,
     ],
     ['a text of 45 bytes: three seconds', '/v1/audio/transcriptions', () => recording('heard', 'text'), 300_000_000, true],

@@ -52,6 +52,7 @@ const REQUESTS: Record<string, { path: string; body: Record<string, unknown> }> 
   embeddings: { path: '/v1/embeddings', body: { input: 'Hi', dimensions: 3, user: 'me' } },
   rerank: { path: '/v1/rerank', body: { query: 'a', documents: ['b'] } },
   images: { path: '/v1/images/generations', body: { prompt: 'a cat' } },
+  moderation: { path: '/v1/moderations', body: { input: 'Hi' } },
   speech: { path: '/v1/audio/speech', body: { input: 'Hi', voice: 'alloy' } },
 }
 

@@ -34,7 +34,7 @@ afterAll(() => {
 
 /** What the page says that comes out, behind a command. */
 const SAID: [command: string, said: string][] = [
-  ['node moderate.mjs', '[ false, true ]'],
+  ['node judge.mjs', '[ false, true ]'],
   ['node chat.mjs', '9 tokens at most | changed: max_completion_tokens as max_new_tokens, seed'],
   ['node film.mjs', 'completed the bytes of a film'],
   ['node write.mjs', 'Once upon length\nOnce upon a time'],
