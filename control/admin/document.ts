@@ -64,7 +64,7 @@ function operationOf(path: string, method: string, data: OperationData, document
   const parameters = (resolved(data.parameters ?? [], document) as Parameter[]) ?? []
   const partOf = (where: Parameter['in']): Json | undefined => {
     const own = parameters.filter(one => one.in === where)
-    if (own.length === 0) return undefined
+    if (own.length === 0 && where !== 'query') return undefined
     return {
       type: 'object',
       properties: Object.fromEntries(own.map(one => [one.name, one.schema])),

@@ -191,7 +191,14 @@ function memberWithNull(object: unknown): string | undefined {
   return Object.entries(object ?? {}).find(([name, value]) => name.includes('\0') || hasNull(value))?.[0]
 }
 
+/** Without recursion: a body may be nested deeper than the stack. */
 function hasNull(value: unknown): boolean {
-  if (typeof value === 'string') return value.includes('\0')
-  return typeof value === 'object' && value !== null && memberWithNull(value) !== undefined
+  const waiting = [value]
+  while (waiting.length > 0) {
+    const one = waiting.pop()
+    if (typeof one === 'string' && one.includes('\0')) return true
+    if (typeof one !== 'object' || one === null) continue
+    for (const [name, inner] of Object.entries(one)) waiting.push(name, inner)
+  }
+  return false
 }
