@@ -40,6 +40,8 @@ program
   .option('--workers <count>', 'number of processes that share the port')
   .option('--worker <port>', 'one of several processes on this port (used by --workers)')
   .action(async options => {
+    // Others open new log files at this signal; Node would open a debugger, with which every user of the machine reads the secrets.
+    process.on('SIGUSR1', () => undefined)
     const { restartWithFlags } = await import('./flags.js')
     if (!restartWithFlags()) await (await served(import('./start.js'))).start(options)
   })

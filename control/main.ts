@@ -20,6 +20,8 @@ const tell = (message: FromControlProcess): void => void process.send?.(message,
 async function main(): Promise<void> {
   // Ctrl-C in a terminal reaches every process, but the workers need this one to the end.
   process.on('SIGINT', () => undefined)
+  // Node would open a debugger.
+  process.on('SIGUSR1', () => undefined)
   const log = createLog('info', 'control')
   const ended = supervisorEnded()
   const message = await Promise.race([once(process, 'message'), ended])

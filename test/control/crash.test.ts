@@ -320,3 +320,11 @@ onPostgres('while Postgres is unreachable', postgres => {
     expect(await gateway.stop()).toBe(0)
   })
 })
+
+test('the signal by which other servers open new log files opens no debugger', async () => {
+  const gateway = await stage.start({ workers: 2 })
+  for (const pid of [gateway.process.pid as number, ...gateway.pids('')]) process.kill(pid, 'SIGUSR1')
+  expect((await ask(gateway.url, FILE_KEY)).status).toBe(200)
+  expect(await gateway.stop()).toBe(0)
+  expect(gateway.log.filter(line => /debugger|inspector/i.test(line))).toEqual([])
+})
