@@ -22,13 +22,17 @@ export interface ShowOptions {
   json?: boolean
 }
 
+/** Throws a UsageError for a provider that there is not. */
+export function checkProvider({ providers }: PlanFacts, name: string | undefined): void {
+  if (name !== undefined && providers[name] === undefined)
+    throw new UsageError(`There is no provider ${name}: ${useOneOf(Object.keys(providers), name)}.`)
+}
+
 /** Shows a model at each of its providers, or all models in a line each. */
 export async function showModels(name: string | undefined, options: ShowOptions): Promise<void> {
   const plan = await loadFacts(configOrUsual(options.config))
   const { catalogue = [] } = plan
-  const { provider: only } = options
-  if (only !== undefined && plan.providers[only] === undefined)
-    throw new UsageError(`There is no provider ${only}: ${useOneOf(Object.keys(plan.providers), only)}.`)
+  checkProvider(plan, options.provider)
   if (name === undefined) {
     const rows = listed(catalogue, options.provider)
     const accounts = await accountsOf(configOrUsual(options.config), plan)

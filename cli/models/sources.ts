@@ -9,6 +9,7 @@ import { builtIn, projectOf } from '../project.js'
 import { columns } from '../table.js'
 import { configOrUsual } from '../usual-config.js'
 import { type ModelRow, rowsOf } from './rows.js'
+import { checkProvider } from './show.js'
 
 export interface SourcesOptions {
   config?: string
@@ -43,7 +44,9 @@ interface Days {
 /** A line for each provider, or with `provider` one for each of its models. */
 export async function showSources(options: SourcesOptions): Promise<void> {
   const config = configOrUsual(options.config)
-  const { catalogue = [] } = await loadFacts(config)
+  const plan = await loadFacts(config)
+  checkProvider(plan, options.provider)
+  const { catalogue = [] } = plan
   const project = config === undefined ? builtIn() : projectOf(dirname(config))
   const known = rowsOf(catalogue, options.provider)
   const rows = known.map(row => toldOf(row, project))

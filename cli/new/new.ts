@@ -43,7 +43,9 @@ function filesOf(kind: Kind, name: string, folder: string): Record<string, strin
   if (kind === 'mapping') return mappingFiles(name, folder)
   const pattern = kind === 'provider' ? /^[a-z0-9]+([_-][a-z0-9]+)*$/ : /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
   if (!pattern.test(name))
-    throw new UsageError(`"${name}" is not a valid name for a ${kind}: use lower-case letters and digits, joined by _.`)
+    throw new UsageError(
+      `"${name}" is not a valid name for ${kind === 'endpoint' ? 'an' : 'a'} ${kind}: use lower-case letters and digits, joined by _.`,
+    )
   const project = goodProject(folder)
   if (kind === 'provider') {
     if (project.providers.has(name)) throw new UsageError(`There is a provider ${name} already.`)

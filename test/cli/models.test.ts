@@ -407,5 +407,8 @@ models:
     expect(own).toMatch(/^claude-mythos-preview +table +table /m)
     expect(own).toMatch(/^claude-fable-5-2 +none +table +-$/m)
     expect(own).not.toMatch(/^gpt/m)
+    await expect(sluice('models', 'sources', '--provider', 'antropic')).rejects.toThrow(
+      'There is no provider antropic: did you mean anthropic?',
+    )
   })
 })
