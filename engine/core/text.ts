@@ -19,8 +19,8 @@ const PLAIN_VALUE = /^[\t\x20-\x7e]*$/
 /** Whether the value of a header is the same text on both sides, whatever the encoding. */
 export const isPlainValue = (value: string): boolean => PLAIN_VALUE.test(value)
 
-/** Control characters and unpaired surrogates, which no store can hold. */
-const NO_TEXT = /[\0-\x1f\x7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+/** Control characters, some of which no store can hold and terminals obey, and unpaired surrogates. */
+const NO_TEXT = /[\0-\x1f\x7f-\x9f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
 
 /** A text that a store can hold: a name that it would change is none. */
 export const storable = (text: string): string => text.replaceAll(NO_TEXT, '\ufffd')
