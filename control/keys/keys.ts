@@ -72,7 +72,7 @@ export async function createKey(
   const secret = newKey()
   const key = await write(store, actor, 'keys.create', async trx => {
     const id = await insert(trx, actor, given, 'active')
-    await addSecret(trx, id, sha256Of(secret), secret.slice(-4))
+    await addSecret(trx, id, given.name, sha256Of(secret), secret.slice(-4))
     const after = await view(trx, await rowNamed(trx, 'key', given.name))
     // A worker may have looked it up before it existed, and cached it as unknown.
     return { result: after, subject: after.id, after, changed: [{ kind: 'key', id }] }
@@ -98,14 +98,20 @@ async function insert(trx: Trx, actor: Actor, given: Partial<KeyFields> & { name
   return id
 }
 
-async function addSecret(trx: Trx, keyId: number, sha256: string, last4: string): Promise<void> {
+async function addSecret(trx: Trx, keyId: number, name: string, sha256: string, last4: string): Promise<void> {
   const added = await trx
     .insertInto('key_secret')
     .values({ sha256, key_id: keyId, last4, created_at: Date.now(), expires_at: null })
     .onConflict(conflict => conflict.doNothing())
     .executeTakeFirst()
-  if (Number(added.numInsertedOrUpdatedRows ?? 0) === 0)
-    throw new Problem(409, 'secret_exists', 'This key already exists under another name.', 'sha256')
+  if (Number(added.numInsertedOrUpdatedRows ?? 0) > 0) return
+  const other = await trx
+    .selectFrom('key_secret')
+    .innerJoin('key', 'key.id', 'key_secret.key_id')
+    .select('key.name')
+    .where('sha256', '=', sha256)
+    .executeTakeFirst()
+  throw new Problem(409, 'secret_exists', `The key of ${name} is already that of ${other?.name ?? 'another name'}.`, 'sha256')
 }
 
 function columnsOf(fields: KeyFields): Pick<KeyTable, keyof KeyFields> {
@@ -239,7 +245,7 @@ export async function rotateKey(store: Store, actor: Actor, name: string, grace:
       .where('key_id', '=', row.id)
       .where(where => where.or([where('expires_at', 'is', null), where('expires_at', '>', until)]))
       .execute()
-    await addSecret(trx, row.id, sha256Of(secret), secret.slice(-4))
+    await addSecret(trx, row.id, row.name, sha256Of(secret), secret.slice(-4))
     return {}
   })
   return { key, secret }
@@ -256,7 +262,7 @@ export async function importKeys(store: Store, actor: Actor, keys: readonly Impo
     const ids: number[] = []
     for (const { sha256, last4, disabled, ...fields } of keys) {
       const id = await insert(trx, actor, fields, disabled ? 'disabled' : 'active')
-      await addSecret(trx, id, sha256, last4 ?? '')
+      await addSecret(trx, id, fields.name, sha256, last4 ?? '')
       ids.push(id)
     }
     return {

@@ -471,6 +471,14 @@ test('keys of other gateways are imported from their dumps', async () => {
   })
 })
 
+test('a dump that has a key twice, or one that there is, names both', async () => {
+  const file = join(gateway.folder, 'twice.csv')
+  writeFileSync(file, 'name,key\nonce,sk-twice-0001\ntwice,sk-twice-0001\n')
+  expect((await gateway.command('keys', 'import', 'csv', file)).err).toBe('The key of twice is already that of once.')
+  // All of them or none.
+  expect((await gateway.admin('GET', '/keys/once')).status).toBe(404)
+})
+
 describe('the admin API', () => {
   test('reports errors in a request, by field', async () => {
     const { status, body } = await gateway.admin<{ code: string; field: string }>('POST', '/keys', { name: 'x', ip: ['1.2.3.4'] })
