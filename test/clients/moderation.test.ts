@@ -15,7 +15,11 @@ beforeAll(async () => {
   const { upstreams, models } = simulated(simulator.url, ['sim', 'sim-status-429'], ['openai', 'mistral'])
   gateway = await startGateway({
     upstreams,
-    models: { ...(models as object), 'omni-moderation-latest': { targets: [{ upstream: 'openai', model: 'sim' }] } },
+    models: {
+      ...(models as object),
+      'omni-moderation-latest': { targets: [{ upstream: 'openai', model: 'sim' }] },
+      known: { targets: [{ upstream: 'openai', model: 'omni-moderation-latest' }] },
+    },
   })
   client = new OpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
 })
@@ -36,6 +40,18 @@ test.each(['openai', 'mistral'])('texts are judged one by one at %s', async prov
 test('a request without a model is for the one that the API takes then', async () => {
   const answer = await client.moderations.create({ input: 'a fight' })
   expect([answer.model, answer.results.map(one => one.flagged)]).toEqual(['sim', [true]])
+})
+
+test('a model of moderation is in no list of models that chat', async () => {
+  const listed = async (path: string, model: string): Promise<boolean> => {
+    const answer = await fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${KEY}` } })
+    return (await answer.text()).includes(model)
+  }
+  expect([await listed('/api/tags', 'known'), await listed('/api/tags', 'openai/sim'), await listed('/v1/models', 'known')]).toEqual([
+    false,
+    true,
+    true,
+  ])
 })
 
 test('texts and images of one input are judged together', async () => {

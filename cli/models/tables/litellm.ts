@@ -75,6 +75,7 @@ const OUTPUTS: Readonly<Record<string, string>> = {
   audio_transcription: 'text',
   embedding: 'vector',
   rerank: 'score',
+  moderation: 'score',
 }
 const OF_TEXT = new Set(['chat', 'responses', 'completion', 'realtime'])
 
