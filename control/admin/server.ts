@@ -4,6 +4,7 @@ import { chmodSync, rmSync } from 'node:fs'
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { asPattern } from '../../engine/core/text.js'
 import type { Actor } from '../audit.js'
 import { Problem } from '../problem.js'
 import type { Keeper } from '../store/keeper.js'
@@ -100,9 +101,21 @@ function build(options: AdminOptions, who: Authenticate): FastifyInstance {
         throw new Problem(422, 'invalid', `In the ${place}, ${field} has the character U+0000, which no store holds.`, field)
     }
   })
-  app.setNotFoundHandler((_request, reply) =>
-    sendProblem(reply, new Problem(404, 'not_found', 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.')),
-  )
+  const known = api.operations.map(({ method, url }) => ({
+    method,
+    path: new RegExp(`^${url.split(/:\w+/).map(asPattern).join('[^/]+')}$`),
+  }))
+  app.setNotFoundHandler(({ method, url }, reply) => {
+    const [path = ''] = url.split('?')
+    const allowed = known.filter(one => one.path.test(path)).map(one => one.method)
+    if (allowed.length === 0)
+      return sendProblem(
+        reply,
+        new Problem(404, 'not_found', 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'),
+      )
+    reply.header('allow', allowed.join(', '))
+    return sendProblem(reply, new Problem(405, 'method_not_allowed', `${path} does not take ${method}.`))
+  })
   for (const { id, method, url, schema } of api.operations) {
     const handler = handlers[id]
     if (handler === undefined) throw new Error(`the operation ${id} has no handler`)

@@ -69,8 +69,12 @@ const WRONG: [string, string, unknown, number, string, string?][] = [
     'budgets.0.limit',
   ],
   ['GET', '/exchanges/%E0%A4%A', undefined, 400, "'/admin/v1/exchanges/%E0%A4%A' is not a valid url component"],
+  ['PATCH', '/keys', undefined, 405, '/admin/v1/keys does not take PATCH.'],
+  ['GET', '/keys/x/rotate?now=1', undefined, 405, '/admin/v1/keys/x/rotate does not take GET.'],
   ['GET', '/nothing', undefined, 404, 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'],
 ]
+
+const CODES: Readonly<Record<number, string>> = { 404: 'not_found', 405: 'method_not_allowed' }
 
 async function expectRefusals(asked: Instance): Promise<void> {
   for (const [method, path, sent, status, title, field] of WRONG) {
@@ -78,7 +82,7 @@ async function expectRefusals(asked: Instance): Promise<void> {
     expect([path, told, body]).toEqual([
       path,
       status,
-      { type: 'about:blank', status, title, code: status === 404 ? 'not_found' : 'invalid', ...(field !== undefined && { field }) },
+      { type: 'about:blank', status, title, code: CODES[status] ?? 'invalid', ...(field !== undefined && { field }) },
     ])
   }
 }
