@@ -127,7 +127,9 @@ export function read(route: Route, exchange: Exchange, snapshot: Snapshot, texts
   if (route.bodies.includes('multipart') && isForm(exchange)) return formInput(route, exchange, snapshot, dialect, texts)
   // A chain of promises: a suspended function would hold all of its variables until the body has arrived.
   if (route.bodies.includes('json'))
-    return exchange.body(route.limits).then(received => jsonInput(received, route, exchange, dialect, usualModel(route, snapshot)))
+    return exchange
+      .body(route.limits)
+      .then(received => jsonInput(received, route, exchange, dialect, unsaid(route, dialect, exchange, snapshot)))
   if (route.bodies.length > 0)
     throw new GatewayError('unsupported_media', 'This route takes a form: set content-type to multipart/form-data.')
   return {
@@ -147,14 +149,14 @@ async function formInput(
   dialect: Dialect,
   texts: FormTexts | undefined,
 ): Promise<Input> {
-  const usual = usualModel(route, snapshot)
+  const usual = unsaid(route, dialect, exchange, snapshot)
   const form = await readForm(exchange, arriving(exchange), formPart(route, dialect), route.limits, usual, checkOf(route, dialect), texts)
   return {
     bytes: NOTHING,
     body: {},
     outline: {},
     probeBytes: NOTHING,
-    model: modelName(route, form.model === '' ? undefined : form.model),
+    model: isApartFrom(route, dialect) ? modelOf(route, {}, exchange) : modelName(route, form.model === '' ? undefined : form.model),
     stream: route.stream === true,
     form,
   }
@@ -210,7 +212,8 @@ export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect
   // An action on an existing resource may need no body.
   const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
   checkDepth(body, bytes.length)
-  if (usual !== undefined && namesNone(route, body)) return inputOf(naming(bytes, body, route, usual), route, exchange, dialect)
+  const place = placeIn(route, dialect)
+  if (usual !== undefined && namesNone(place, body)) return inputOf(naming(bytes, body, place, usual), route, exchange, dialect)
   const judged = ({ isValid, isNormal }: typeof ALL): Input => {
     const [model, stream] = [modelOf(route, body, exchange), isStream(route, body, exchange)]
     return new JsonInput(bytes, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
@@ -221,12 +224,12 @@ export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect
 }
 
 /** Whether a body could name its model, but does not. */
-function namesNone({ model }: Route, body: Body): boolean {
+function namesNone(model: Member | undefined, body: Body): boolean {
   return model?.from === 'body' && model.path.length === 1 && body[model.path[0] as string] === undefined
 }
 
 /** The same body with a model, as if the client had sent it. */
-function naming(bytes: Buffer, body: Body, { model }: Route, name: string): Buffer {
+function naming(bytes: Buffer, body: Body, model: Member | undefined, name: string): Buffer {
   const member = `${JSON.stringify(model?.path[0])}:${JSON.stringify(name)}${Object.keys(body).length > 0 ? ',' : ''}`
   const at = bytes.indexOf('{') + 1
   return Buffer.concat([bytes.subarray(0, at), Buffer.from(member), bytes.subarray(at)])
@@ -263,12 +266,33 @@ async function readOutline(
   if (!isObject(outline?.body)) return undefined
   const { body, bytes: probeBytes, members } = outline as Outline & { body: Body }
   checkDepth(body, probeBytes.length)
-  if (usual !== undefined && namesNone(route, body)) return undefined
+  if (usual !== undefined && namesNone(placeIn(route, dialect), body)) return undefined
   const isValid = dialect.validateRequest?.(body) !== false
   if (!isValid && (await dialect.shape?.())?.(body) === false) return undefined
   const model = modelOf(route, body, exchange)
   if (isOmitted(model)) return undefined
   return new JsonInput(bytes, body, false, probeBytes, members, model, isStream(route, body, exchange), dialect, isValid, false)
+}
+
+/** Whether requests of the dialect name their model in their body or form, and those of the route elsewhere. */
+function isApartFrom({ model }: Route, dialect: Dialect): boolean {
+  return model !== undefined && !isInside(model) && isInside(dialect.model)
+}
+
+function isInside({ from }: Member): boolean {
+  return from === 'body' || from === 'form'
+}
+
+/** Where a body or a form of the route names its model. A name that the route finds elsewhere counts, whatever they say. */
+function placeIn(route: Route, dialect: Dialect): Member | undefined {
+  return isApartFrom(route, dialect) ? dialect.model : route.model
+}
+
+/** The model of bodies and forms that name none, if there is one. */
+function unsaid(route: Route, dialect: Dialect, exchange: Exchange, snapshot: Snapshot): string | undefined {
+  if (!isApartFrom(route, dialect)) return usualModel(route, snapshot)
+  const said = valueAt(route.model as Member, {}, exchange)
+  return typeof said === 'string' && said !== '' ? said : usualModel(route, snapshot)
 }
 
 /** The default model of requests that name none, if there is one. */
@@ -291,7 +315,7 @@ function isForm(exchange: Exchange): boolean {
 
 /** The name of the form part that names the model. */
 function formPart(route: Route, dialect: Dialect): string {
-  return (route.model ?? dialect.model).path[0] as string
+  return (placeIn(route, dialect) ?? dialect.model).path[0] as string
 }
 
 /** The part of an attempt that reading needs. */

@@ -194,7 +194,7 @@ describe('a refusal of an unknown path', () => {
     ['POST', '/messages', '/v1/messages'],
     ['POST', '/v1/v1/messages/count_tokens', '/v1/messages/count_tokens'],
     ['POST', '/v1/chat/completions/chat/completions', '/v1/chat/completions'],
-    ['POST', '/openai/v1/responses', '/v1/responses'],
+    ['POST', '/proxy/v1/responses', '/v1/responses'],
     ['POST', '/models/m:generateContent', '/v1/models/m:generateContent'],
     ['POST', '/v1beta/v1beta/models/m:generateContent', '/v1beta/models/m:generateContent'],
     ['POST', '/v1beta/v1/models/m:streamGenerateContent', '/v1/models/m:streamGenerateContent'],
