@@ -15,7 +15,7 @@ import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
 import { withNumbers } from '../wire/json/digits.js'
 import { LONG, type Outline, outlineOf } from '../wire/json/outline.js'
 import { parseJson } from '../wire/json/parse.js'
-import type { MemberSpan } from '../wire/json/scan.js'
+import { editMembers, type MemberSpan } from '../wire/json/scan.js'
 
 export interface Input {
   /** The bytes as they arrived, which a provider of the same dialect gets. Empty if the request has no body, or is a form. */
@@ -225,12 +225,15 @@ export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect
 
 /** Whether a body could name its model, but does not. */
 function namesNone(model: Member | undefined, body: Body): boolean {
-  return model?.from === 'body' && model.path.length === 1 && body[model.path[0] as string] === undefined
+  return model?.from === 'body' && model.path.length === 1 && (body[model.path[0] as string] ?? null) === null
 }
 
 /** The same body with a model, as if the client had sent it. */
 function naming(bytes: Buffer, body: Body, model: Member | undefined, name: string): Buffer {
-  const member = `${JSON.stringify(model?.path[0])}:${JSON.stringify(name)}${Object.keys(body).length > 0 ? ',' : ''}`
+  const key = model?.path[0] as string
+  const said = body[key] === null ? editMembers(bytes, new Map([[key, { value: JSON.stringify(name) }]])) : undefined
+  if (said !== undefined) return said
+  const member = `${JSON.stringify(key)}:${JSON.stringify(name)}${Object.keys(body).length > 0 ? ',' : ''}`
   const at = bytes.indexOf('{') + 1
   return Buffer.concat([bytes.subarray(0, at), Buffer.from(member), bytes.subarray(at)])
 }

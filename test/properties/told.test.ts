@@ -53,7 +53,7 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return value === 'image/png'
     case 'reasoning_effort':
       // Another member may ask for as much.
-      return value === 'none' || body.thinking !== undefined
+      return value === 'none' || value === 'default' || body.thinking !== undefined
     case 'best_of':
       return Number(value) <= Number(body.n ?? 1)
     case 'temperature':
@@ -101,7 +101,7 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return Number(value) >= (body.documents as unknown[]).length
     case 'service_tier':
     case 'truncation':
-      return value === 'auto' || value === 'disabled' || value === true
+      return value === 'auto' || value === 'on_demand' || value === 'disabled' || value === true
     case 'responseMimeType':
       // A schema already asks for JSON.
       return value === 'text/plain' || value === 'text/x.enum' || holder.responseSchema !== undefined || 'responseJsonSchema' in holder
