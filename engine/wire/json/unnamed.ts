@@ -20,9 +20,9 @@ export class Unnamed implements FoundUnnamed {
   readonly kinds: UnknownKind[] = []
   private readonly seen = new Set<string>()
 
-  /** A member that the schema does not name. Null counts as absent. */
+  /** A member that the schema does not name. One that is null, or an empty text or list, says nothing. */
   member(at: string, name: string, value: unknown): void {
-    if (value === undefined || value === null || this.members.length > MOST) return
+    if (saysNothing(value) || this.members.length > MOST) return
     const path = pathTo(at, name)
     if (this.isNew(path)) this.members.push(this.members.length < MOST ? path : '...')
   }
@@ -46,6 +46,10 @@ export class Unnamed implements FoundUnnamed {
     this.seen.add(path)
     return true
   }
+}
+
+function saysNothing(value: unknown): boolean {
+  return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 }
 
 function pathTo(at: string, name: string): string {
