@@ -49,6 +49,10 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return body.safety_identifier !== undefined
     case 'safety_identifier':
       return value === body.user
+    case 'output_dtype':
+      return value === 'float'
+    case 'output_dimension':
+      return value === body.dimensions
     case 'content_type':
       return value === 'image/png'
     case 'reasoning_effort':
