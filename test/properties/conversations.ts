@@ -51,7 +51,7 @@ export const conversation: fc.Arbitrary<Conversation> = fc
       ),
       // 1 is what it is without a word.
       temperature: fc.integer({ min: 0, max: 99 }).map(value => value / 100),
-      top_p: fc.integer({ min: 1, max: 100 }).map(value => value / 100),
+      top_p: fc.integer({ min: 1, max: 99 }).map(value => value / 100),
       limit: fc.integer({ min: 1024, max: 8192 }),
       stops: fc.uniqueArray(fc.constantFrom('END', '\n\nHuman:', '}', 'ü 😀'), { minLength: 1, maxLength: 4 }),
     },
@@ -85,6 +85,7 @@ export const conversation: fc.Arbitrary<Conversation> = fc
 const NAMES: Readonly<Record<string, keyof Conversation>> = {
   temperature: 'temperature',
   top_p: 'top_p',
+  p: 'top_p',
   stop: 'stops',
   stop_sequences: 'stops',
   max_tokens: 'limit',

@@ -49,6 +49,9 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return body.safety_identifier !== undefined
     case 'safety_identifier':
       return value === body.user
+    case 'strict_tools':
+      // Where a call is required, it always has the form of its schema.
+      return body.tool_choice !== undefined
     case 'output_dtype':
       return value === 'float'
     case 'output_dimension':
@@ -96,6 +99,7 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return value === 0 || holder.logprobs !== true
     case 'logprobs':
       return value === 0 || holder.responseLogprobs !== true
+    case 'k':
     case 'topK':
       return Number(value) <= 0
     case 'top_n':

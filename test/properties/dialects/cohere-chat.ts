@@ -1,11 +1,12 @@
 import { keyed } from '../../../cli/cases/words.js'
-import { called, functionsIn, list, number, numbered, object, parsed, string, textIn, uncut } from './help.js'
-import type { Conversation, Provider, Turn, Values } from './table.js'
+import { called, functionsIn, list, number, numbered, object, parsed, pruned, string, textIn, uncut } from './help.js'
+import type { Conversation, Table, Turn, Values } from './table.js'
 
 const tokens = { properties: Object.fromEntries(['input_tokens', 'output_tokens'].map(name => [name, { type: 'integer' }])) }
 
-export const cohereChat: Provider = {
+export const cohereChat: Table = {
   traits: keyed([]),
+  asking: { model: 'client-model', messages: [{ role: 'user', content: 'Hi' }], thinking: { type: 'enabled' } },
   cannot: ['signatures', 'refused', 'usage.reasoning'],
 
   answer: {
@@ -77,6 +78,53 @@ export const cohereChat: Provider = {
     { type: 'citation-end', index: 0 },
   ],
 
+  fold(events) {
+    const content: Values[] = []
+    const calls: Values[] = []
+    let whole: Values = {}
+    for (const event of events) {
+      const delta = object(event.delta)
+      const message = object(delta.message)
+      const said = object(message.content)
+      const call = object(message.tool_calls)
+      const open = content.at(-1) ?? {}
+      const last = object(calls.at(-1)?.function)
+      if (event.type === 'message-start') whole = { id: event.id }
+      if (event.type === 'content-start') content.push({ ...said })
+      if (event.type === 'content-delta')
+        for (const kind of ['text', 'thinking']) if (kind in said) open[kind] = string(open[kind]) + string(said[kind])
+      if (event.type === 'tool-call-start') calls.push({ ...call, function: { ...object(call.function) } })
+      if (event.type === 'tool-call-delta') last.arguments = string(last.arguments) + string(object(call.function).arguments)
+      if (event.type === 'message-end') whole = { ...whole, finish_reason: delta.finish_reason, usage: delta.usage }
+    }
+    return { ...whole, message: { role: 'assistant', content, tool_calls: calls } }
+  },
+  essence({ message, finish_reason, usage }) {
+    const { content, tool_calls } = object(message)
+    const calls = list(tool_calls).map(call => called(object(call.function).name, object(call.function).arguments))
+    return pruned({ content, calls, finish_reason, usage })
+  },
+  faults(events) {
+    const found: string[] = []
+    let open: string | undefined
+    const next: Record<string, number> = { content: 0, 'tool-call': 0 }
+    events.forEach(({ type, index }, at) => {
+      const [, kind, step] = /^(content|tool-call)-(start|delta|end)$/.exec(string(type)) ?? []
+      if ((type === 'message-start') !== (at === 0)) found.push(`${at}: the first event begins the message, and it alone`)
+      if ((type === 'message-end') !== (at === events.length - 1)) found.push(`${at}: the last event ends the message, and it alone`)
+      if (kind === undefined) return
+      if (step === 'start') {
+        if (open !== undefined) found.push(`${at}: ${kind} begins before ${open} has ended`)
+        if (index !== next[kind]) found.push(`${at}: ${kind}s are not numbered one by one`)
+        next[kind] = number(next[kind]) + 1
+        open = kind
+      } else if (open !== kind || index !== number(next[kind]) - 1) found.push(`${at}: ${kind} is not open`)
+      if (step === 'end') open = undefined
+    })
+    if (events.length === 0) found.push('there is no event')
+    return found
+  },
+
   said({ message, finish_reason, usage: counts }) {
     const { content, tool_plan, tool_calls } = object(message)
     const usage = object(counts)
@@ -100,6 +148,42 @@ export const cohereChat: Provider = {
     }
   },
 
+  write({ system, turns, tools, temperature, top_p, limit, stops }) {
+    return {
+      model: 'client-model',
+      messages: [
+        ...(system === undefined ? [] : [{ role: 'system', content: system }]),
+        ...turns.flatMap((turn): Values[] =>
+          turn.by === 'user'
+            ? [{ role: 'user', content: turn.text }]
+            : [
+                {
+                  role: 'assistant',
+                  content: turn.text,
+                  ...(turn.calls.length > 0 && {
+                    tool_calls: turn.calls.map(({ id, name, arguments: given }) => ({
+                      id,
+                      type: 'function',
+                      function: { name, arguments: JSON.stringify(given) },
+                    })),
+                  }),
+                },
+                ...turn.calls.map(({ id, result }) => ({ role: 'tool', tool_call_id: id, content: result })),
+              ],
+        ),
+      ],
+      ...(tools.length > 0 && {
+        tools: tools.map(({ name, description, schema }) => ({
+          type: 'function',
+          function: { name, ...(description && { description }), parameters: schema },
+        })),
+      }),
+      temperature,
+      p: top_p,
+      max_tokens: limit,
+      stop_sequences: stops,
+    }
+  },
   read(request): Conversation {
     const turns: Turn[] = []
     const system: string[] = []

@@ -105,6 +105,7 @@ export type Table = Client & Provider
 
 const CLIENTS: Readonly<Record<string, Client>> = {
   chat,
+  cohere_chat: cohereChat,
   completions,
   generate,
   messages,
