@@ -74,6 +74,7 @@ const run = (one: Mapping, what: 'request' | 'response', value: object, asked: o
 /** A request of each client, whose answer is read. */
 const ASKED: Record<string, object> = {
   chat: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] },
+  cohere_chat: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] },
   completions: { model: 'm', prompt: 'Hi' },
   generate: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
   ollama: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] },

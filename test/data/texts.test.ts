@@ -23,6 +23,7 @@ const NO_TEXT: Readonly<Record<string, RegExp>> = {
 
 /** Paths that are no text, after the name of the dialect. */
 const LEFT: Readonly<Record<string, RegExp>> = {
+  'what the provider of a stream says about its failure': /^cohere_chat delta\.error$/,
   'the code of a failure': /[ .]error\.code$/,
   'what a provider takes only as it signed it': /^chat .*thinking_blocks\[\]\.thinking$|^messages(_count)? .*\]\.thinking$/,
   'a grammar, which a mask would break': /\.definition$/,

@@ -18,13 +18,13 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('the suite', () => {
-  test('has every scenario for each of five dialects before each of them, whole and streamed', () => {
+  test('has every scenario for each of six dialects before each of them, whole and streamed', () => {
     const kinds = new Set(
       all.map(({ client, column, scenario }) => `${client.dialect} ${column} ${client.mode === 'json'} ${scenario.name}`),
     )
     const scenarios = new Set(all.map(({ scenario }) => scenario.name)).size
     expect(scenarios).toBeGreaterThanOrEqual(16)
-    expect(kinds.size).toBe(5 * 5 * 2 * scenarios)
+    expect(kinds.size).toBe(6 * 6 * 2 * scenarios)
   })
 
   test('passes, in a part that has each scenario, client and upstream', { timeout: 600_000 }, async () => {
@@ -73,7 +73,7 @@ models:
 `)
     const { code, out } = await run('--config', config, '--only', 'fallback-refuses')
     expect(out).toMatch(/Upstreams, from left to right: assistant\./)
-    expect(out.trimEnd().split('\n').at(-1)).toMatch(/^11 passed, 0 failed$/)
+    expect(out.trimEnd().split('\n').at(-1)).toMatch(/^13 passed, 0 failed$/)
     expect(code).toBe(0)
   })
 
