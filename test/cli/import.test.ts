@@ -399,7 +399,7 @@ max_output: 5000
   const { changes } = JSON.parse(out) as { changes: { section: string; name: string; before?: string; after?: string }[] }
   const told = changes.map(({ section, name, before = '+', after = '-' }) => `${section} ${name}: ${before} → ${after}`)
   expect(told).toEqual([
-    'routes POST /short (short): messages, asks a model, key in x-api-key or bearer → chat, asks a model, key in bearer',
+    'routes POST /short (short): messages, asks a model, key in x-api-key or bearer → chat, asks a model, key in bearer or api-key',
     'routes POST /short (short): limits.body: 32MiB → 64KiB',
     'routes POST /short (short): caps: { max_output: body.max_tokens } → -',
     'routes POST /short (short): forward: [anthropic-version, anthropic-beta] → []',
