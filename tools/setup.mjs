@@ -38,14 +38,22 @@ function step(name, inputs, output, run) {
   writeFileSync(stamp, hash)
 }
 
+/** Whether npm has installed the dependencies, with those of the build, since they last changed: it then writes them into this file. */
+function isInstalled() {
+  const installed = 'node_modules/.package-lock.json'
+  if (!existsSync('node_modules/typescript') || !existsSync(installed)) return false
+  return ['package.json', 'package-lock.json'].every(path => statSync(path).mtimeMs <= statSync(installed).mtimeMs)
+}
+
 // The output of a step must not mix with that of the command itself.
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 const node = (...args) => execFileSync(process.execPath, args, { stdio: ['ignore', 2, 2] })
 
 try {
-  step('install', ['package.json', 'package-lock.json'], 'node_modules/typescript', () =>
-    execFileSync(npm, ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { stdio: ['ignore', 2, 2] }),
-  )
+  if (!isInstalled()) {
+    process.stderr.write('install…\n')
+    execFileSync(npm, ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { stdio: ['ignore', 2, 2] })
+  }
   const grammars = readdirSync('schemas/config').filter(name => name.endsWith('.yaml'))
   step('types', ['tools/config-types.mjs', ...grammars.map(name => join('schemas/config', name))], 'schemas/config/types.ts', () =>
     node('tools/config-types.mjs'),
