@@ -1,6 +1,21 @@
 import fc from 'fast-check'
 import { keyed, mostly } from '../../../cli/cases/words.js'
-import { atLeast, called, functionsIn, list, number, numbered, object, parsed, pruned, string, textIn, uncut } from './help.js'
+import {
+  atLeast,
+  called,
+  callsInText,
+  functionsIn,
+  list,
+  number,
+  numbered,
+  object,
+  parsed,
+  pruned,
+  string,
+  textIn,
+  uncut,
+  wrapped,
+} from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 
 const messageOf = (response: Values): Values => object(list(response.choices)[0]?.message)
@@ -295,24 +310,13 @@ export const chat: Table = {
                 {
                   role: 'assistant',
                   content: turn.text === '' ? null : turn.text,
-                  ...(turn.calls.length > 0 && {
-                    tool_calls: turn.calls.map(({ id, name, arguments: given }) => ({
-                      id,
-                      type: 'function',
-                      function: { name, arguments: JSON.stringify(given) },
-                    })),
-                  }),
+                  ...(turn.calls.length > 0 && { tool_calls: callsInText(turn.calls) }),
                 },
                 ...turn.calls.map(({ id, result }) => ({ role: 'tool', tool_call_id: id, content: result })),
               ],
         ),
       ],
-      ...(tools.length > 0 && {
-        tools: tools.map(({ name, description, schema }) => ({
-          type: 'function',
-          function: { name, ...(description && { description }), parameters: schema },
-        })),
-      }),
+      ...(tools.length > 0 && { tools: wrapped(tools) }),
       temperature,
       top_p,
       max_completion_tokens: limit,

@@ -1,5 +1,5 @@
 import { keyed } from '../../../cli/cases/words.js'
-import { called, functionsIn, list, number, numbered, object, parsed, pruned, string, textIn, uncut } from './help.js'
+import { called, callsInText, functionsIn, list, number, numbered, object, parsed, pruned, string, textIn, uncut, wrapped } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 
 const tokens = { properties: Object.fromEntries(['input_tokens', 'output_tokens'].map(name => [name, { type: 'integer' }])) }
@@ -160,24 +160,13 @@ export const cohereChat: Table = {
                 {
                   role: 'assistant',
                   content: turn.text,
-                  ...(turn.calls.length > 0 && {
-                    tool_calls: turn.calls.map(({ id, name, arguments: given }) => ({
-                      id,
-                      type: 'function',
-                      function: { name, arguments: JSON.stringify(given) },
-                    })),
-                  }),
+                  ...(turn.calls.length > 0 && { tool_calls: callsInText(turn.calls) }),
                 },
                 ...turn.calls.map(({ id, result }) => ({ role: 'tool', tool_call_id: id, content: result })),
               ],
         ),
       ],
-      ...(tools.length > 0 && {
-        tools: tools.map(({ name, description, schema }) => ({
-          type: 'function',
-          function: { name, ...(description && { description }), parameters: schema },
-        })),
-      }),
+      ...(tools.length > 0 && { tools: wrapped(tools) }),
       temperature,
       p: top_p,
       max_tokens: limit,

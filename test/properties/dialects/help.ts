@@ -1,6 +1,6 @@
 // Helpers for the tables of all dialects.
 
-import type { Values } from './table.js'
+import type { Conversation, Turn, Values } from './table.js'
 
 export const list = (value: unknown): Values[] => (Array.isArray(value) ? (value as Values[]) : [])
 export const object = (value: unknown): Values =>
@@ -61,6 +61,17 @@ export const atLeast = (count: unknown, ...parts: unknown[]): number =>
 
 /** Ids that differ, since a provider's do. */
 export const numbered = (prefix: string, index: number): string => `${prefix}_${String(index).padStart(3, '0')}`
+
+/** Calls whose arguments are a text. */
+export const callsInText = (calls: Extract<Turn, { by: 'model' }>['calls']): Values[] =>
+  calls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: JSON.stringify(given) } }))
+
+/** The tools of a request that wraps each in a `function`, as `functionsIn` reads them. */
+export const wrapped = (tools: Conversation['tools']): Values[] =>
+  tools.map(({ name, description, schema }) => ({
+    type: 'function',
+    function: { name, ...(description && { description }), parameters: schema },
+  }))
 
 /** The tools of a request that wraps each in a `function`. */
 export function functionsIn(tools: unknown): { name: string; description?: string; schema: Values }[] {

@@ -1,5 +1,5 @@
 import { keyed } from '../../../cli/cases/words.js'
-import { functionsIn, list, number, numbered, object, pruned, string, unlikeHeads } from './help.js'
+import { functionsIn, list, number, numbered, object, pruned, string, unlikeHeads, wrapped } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 
 const COUNTS = ['prompt_eval_count', 'eval_count']
@@ -121,12 +121,7 @@ export const ollama: Table = {
               ],
         ),
       ],
-      ...(tools.length > 0 && {
-        tools: tools.map(({ name, description, schema }) => ({
-          type: 'function',
-          function: { name, ...(description && { description }), parameters: schema },
-        })),
-      }),
+      ...(tools.length > 0 && { tools: wrapped(tools) }),
       options: { temperature, top_p, num_predict: limit, stop: stops },
     }
   },
