@@ -20,11 +20,6 @@ export function growingMembers(module: Module, steps: Step[]): Growing {
   return growing
 }
 
-/** The members that a `set` expression adds to. */
-export function grownBy(node: Node, module: Module): ReadonlySet<string> {
-  return new Set(growingIn(node, module.readsOf).values())
-}
-
 /** The actions at the nodes of a `set` expression. */
 export function actsIn(module: Module, node: Node, growing: Growing): Map<Node, Act> {
   const acts = actsOf(module, node, growing)

@@ -13,7 +13,7 @@ import { Lines } from '../jsonata/unit.js'
 import { placeIn, type Source } from '../read/functions.js'
 import type { Pointer } from '../read/yaml.js'
 import { emitEvents } from './emit.js'
-import { actsIn, actsOf, grownBy, shareOf } from './growing.js'
+import { actsIn, actsOf, shareOf } from './growing.js'
 import type { Module } from './module.js'
 
 /** What all expressions of a reducer share. */
@@ -160,8 +160,7 @@ function compileBody(step: Step, site: Site<Stream>): void {
 }
 
 /** Reports the members of the state that each event copies, though it only adds to them. */
-function reportCopies(set: Node, source: Source, module: Module): void {
-  const growing = growingIn(set, module.readsOf)
+function reportCopies(set: Node, growing: ReadonlyMap<Node, string>, source: Source, module: Module): void {
   for (const [member, value] of literalPairs(set) ?? [])
     for (const { position, call, to } of copiesIn(value, ['state', 'was'], growing, module.lambdaOf))
       if (to === `$state.${member}` || to === `$was.${member}`)
@@ -180,8 +179,9 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
   const node = module.parse(text)
   if (node === undefined) return
   const acts = actsIn(module, node, growing)
-  const grown = grownBy(node, module)
-  reportCopies(node, text, module)
+  const calls = growingIn(node, module.readsOf)
+  const grown = new Set(calls.values())
+  reportCopies(node, calls, text, module)
   for (const name of emitted === undefined ? [] : growingMembersUsed(emitted, 'was', growing, module.readsOf)) {
     if (grown.has(name)) {
       const from = of.source([...pointer, of.isWhole ? 'whole' : 'emit'], '')
