@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { startGateway } from '../tools/gateway.mjs'
+import { programIn, startGateway } from '../tools/gateway.mjs'
 import { upstream } from './contenders.mjs'
 import { install } from './install.mjs'
 import { cores, pin, pinSelf } from './processes.mjs'
@@ -104,7 +104,7 @@ const on = await start('on', {
   key_limits: { requests: '100000000/1m', in_flight: 10_000 },
   budgets: { all: '1000000/month', key: '100000/day', teams: { red: '100000/month' } },
 })
-const off = await start('off', {}, values.against && join(resolve(values.against), 'dist/cli/main.js'))
+const off = await start('off', {}, values.against && programIn(resolve(values.against)))
 const made = await on.admin('/keys', { name: 'bench', team: 'red', tags: ['bench'] })
 const [control] = on.pids('control/main.js')
 if (cores) for (const { child } of [on, off]) pin(child.pid, cores.measured)

@@ -6,7 +6,9 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { FLAGS } from '../dist/cli/flags.js'
 import { freePort } from '../dist/cli/ports.js'
+import { programIn } from '../tools/gateway.mjs'
 import { tree } from '../tools/proc.mjs'
 import { config, KEY } from './gateway-config.mjs'
 import { searchPath } from './install.mjs'
@@ -15,7 +17,7 @@ import { accepts, cores, listeningUrl, start } from './processes.mjs'
 
 const file = name => fileURLToPath(new URL(name, import.meta.url))
 const bearer = { authorization: `Bearer ${KEY}` }
-export const GATEWAY = '../dist/cli/main.js'
+const GATEWAY = programIn(file('..'))
 
 /** A running contender. @typedef {{ url: string, pids: () => number[], ms: number, stop: () => Promise<void> }} Running */
 
@@ -110,7 +112,7 @@ const portkey = {
 }
 
 /** The gateway itself, started as by an operator. `program` may be another checkout's. */
-function gateway(title, more, on, isLimited = false, program = file(GATEWAY)) {
+function gateway(title, more, on, isLimited = false, program = GATEWAY) {
   return {
     title,
     missing: () => (existsSync(program) ? undefined : `the gateway is not built (${program}): run \`npm run build\``),
@@ -120,8 +122,7 @@ function gateway(title, more, on, isLimited = false, program = file(GATEWAY)) {
       const port = await freePort()
       const path = join(folder, `gateway-${port}.yaml`)
       writeFileSync(path, config(port, upstream, workloads, isLimited))
-      // With the options of the command's first line.
-      return node(['--max-semi-space-size=32', ...flags, program, 'start', '--config', path, ...more], {
+      return node([...FLAGS, ...flags, program, 'start', '--config', path, ...more], {
         on,
         env: { BENCH_KEY: KEY },
       })
@@ -130,7 +131,10 @@ function gateway(title, more, on, isLimited = false, program = file(GATEWAY)) {
 }
 
 /** The gateway of an earlier, built checkout. */
-export const before = folder => gateway('Sluice, before', [], cores?.measured, false, resolve(folder, 'dist/cli/main.js'))
+export const before = folder => gateway('Sluice, before', [], cores?.measured, false, programIn(resolve(folder)))
+
+/** With each module as a file of its own, so that a profile names the files. */
+export const unbundled = gateway('Sluice', [], cores?.measured, false, file('../dist/cli/main.js'))
 
 export const contenders = {
   direct,

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { contenders, upstream } from './contenders.mjs'
+import { contenders, unbundled, upstream } from './contenders.mjs'
 import { exchange, label, prove } from './exchange.mjs'
 import { install } from './install.mjs'
 import { cpu, pinSelf } from './processes.mjs'
@@ -46,10 +46,11 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const model = await upstream()
 const bench = { upstream: model.url, workloads, folder, absent }
-const why = contenders[options.who].missing(bench)
+const who = options.who === 'sluice' ? unbundled : contenders[options.who]
+const why = who.missing(bench)
 if (why) throw new Error(why)
 const flags = ['--cpu-prof', '--cpu-prof-interval', '500', '--cpu-prof-dir', folder]
-const running = await contenders[options.who].start({ ...bench, flags })
+const running = await who.start({ ...bench, flags })
 const call = exchange(workload, options.who, running, bench)
 await prove(call)
 await load(call, workload, bench, 2)

@@ -6,17 +6,16 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import type { Level, Logger } from 'pino'
+import { BUILT, HOME } from '../codegen/home.js'
 import { watchBeats } from '../control/beats.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type Reloads, type ToControlProcess } from '../control/settings.js'
 import { jsonOr } from '../engine/wire/json/parse.js'
 import { type Ended, startChild } from './children.js'
 import type { Settings } from './config/config.js'
-import { HOME } from './home.js'
 import { RUN } from './run-id.js'
 
-const MAIN = fileURLToPath(new URL('../bundled/control/main.js', import.meta.url))
+const MAIN = join(BUILT, 'bundled', 'control', 'main.js')
 /** Milliseconds before it is restarted: if it died, and if it cannot work, as on a full disk. Then until it is killed. */
 const AGAIN = 500
 const REFUSED_AGAIN = 10_000

@@ -4,12 +4,13 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { constants, setPriority } from 'node:os'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { BUILT } from '../codegen/home.js'
 import type { Documents } from '../engine/snapshot/model.js'
 
-const MAIN = fileURLToPath(new URL('./main.js', import.meta.url))
+const MAIN = join(BUILT, 'bundled', 'cli', 'main.js')
 /** A file that the build copies from the viewer's package. */
-const viewer = (name: string): URL => new URL(`../viewer/${name}`, import.meta.url)
+const viewer = (name: string): string => join(BUILT, 'viewer', name)
 /** Bytes. */
 const LARGEST = 64 * 1024 * 1024
 

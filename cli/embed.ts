@@ -1,11 +1,11 @@
 // The API for programs that embed a gateway: `import { serve } from 'sluice'`. docs/embed.md describes it.
 
 import pino, { type Logger } from 'pino'
+import { HOME } from '../codegen/home.js'
 import { Turns } from '../control/turns.js'
 import { configOf, type Loaded } from './config/config.js'
 import { startControl } from './control.js'
 import { run } from './gateway.js'
-import { HOME } from './home.js'
 import { importFacts, locatePlan } from './plan.js'
 import { type Good, prepareFrom, read } from './prepare.js'
 import { openState } from './state/state.js'

@@ -1,12 +1,12 @@
 // `sluice faults`: runs a gateway with failing upstreams, in every way that the scenarios define, and clients of every
 // dialect. Exit codes: 0 all passed, 1 some failed, or the configuration is wrong.
 
+import { HOME } from '../codegen/home.js'
 import { DataError } from '../codegen/read/findings.js'
 import { builtInCases, type Case, ownCases, pairwise } from './faults/cases.js'
 import { print } from './faults/report.js'
 import { type Result, runCases } from './faults/run.js'
 import { readScenarios } from './faults/scenarios.js'
-import { HOME } from './home.js'
 import { loadPlan } from './plan.js'
 import { dialects } from './simulator/dialects.js'
 

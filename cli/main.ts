@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=32
+#!/usr/bin/env -S node --max-semi-space-size=32 --initial-old-space-size=128
 // The commands. Each loads only the modules that it needs, so that starting stays quick. The first line repeats the flags
 // of flags.ts, where the system reads them.
 

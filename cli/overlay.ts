@@ -2,8 +2,8 @@
 
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { HOME } from '../codegen/home.js'
 import { isFolder } from '../codegen/read/status.js'
-import { HOME } from './home.js'
 import { UsageError } from './output.js'
 
 const FOLDERS = ['routes', 'schemas', 'mappings', 'providers', 'models']

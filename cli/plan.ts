@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { BUILT } from '../codegen/home.js'
 import { DataError } from '../codegen/read/findings.js'
 import { parseYaml, type SourcePosition } from '../codegen/read/yaml.js'
 import type { Plan, PlanFacts, PlanModule } from '../engine/plan.js'
@@ -13,6 +14,7 @@ import type { Result, Task } from './overlay/compile.js'
 import { GENERATED, hashOverlay, overlayOf } from './overlay/inputs.js'
 import { findPlan, storeFolders, touch } from './overlay/store.js'
 
+const COMPILER = join(BUILT, 'bundled', 'cli', 'compile.js')
 const BUILT_IN = pathToFileURL(join(GENERATED, 'plan.js')).href
 
 /**
@@ -91,7 +93,7 @@ function wantedCache(config: string): { folder: string; position: SourcePosition
 
 function compileApart(task: Task, isServing: boolean): Promise<Result> {
   return new Promise((done, fail) => {
-    const child = fork(fileURLToPath(new URL('./overlay/compile.js', import.meta.url)), [], { execArgv: [] })
+    const child = fork(COMPILER, [], { execArgv: [] })
     let result: Result | undefined
     child.once('message', (message: Result) => {
       result = message

@@ -2,9 +2,9 @@
 
 import { readBase } from '../codegen/base.js'
 import { dropRest } from '../codegen/check/rest.js'
+import { HOME } from '../codegen/home.js'
 import { type Project, readProject } from '../codegen/read/project.js'
 import { restoreProject } from '../codegen/read/stored.js'
-import { HOME } from './home.js'
 import { GENERATED } from './overlay/inputs.js'
 import { rootsOf } from './overlay.js'
 

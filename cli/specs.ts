@@ -3,10 +3,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
+import { HOME } from '../codegen/home.js'
 import type { Schema } from '../codegen/read/schemas.js'
 import { withShared } from '../codegen/read/shared.js'
 import type { SpecSchema } from '../codegen/read/spec.js'
-import { HOME } from './home.js'
 
 const known = new Map<string, ReadonlyMap<string, Schema>>()
 

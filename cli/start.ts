@@ -2,6 +2,7 @@
 // can be served.
 
 import type { Logger } from 'pino'
+import { HOME } from '../codegen/home.js'
 import { DataError } from '../codegen/read/findings.js'
 import { beat } from '../control/beats.js'
 import { storeProblem } from '../control/folder.js'
@@ -16,7 +17,6 @@ import { defaultContent } from './defaults.js'
 import { documentsOf } from './documents.js'
 import { EXIT } from './exit-codes.js'
 import { type Gateway, run } from './gateway.js'
-import { HOME } from './home.js'
 import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
 import { type Good, prepareFrom, read, readWatched } from './prepare.js'

@@ -2,8 +2,8 @@
 // in `version` a hash of the data and of the code that compiled it.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { BUILT } from './home.js'
 import type { Printed } from './print/project.js'
 import { type StoredProject, storeProject } from './read/stored.js'
 import { hashOfAll, type KnownUnits } from './units.js'
@@ -27,7 +27,7 @@ export function readBase(folder: string): Base {
 
 /** The text of each module in a folder of compiled Sluice. */
 function codeOf(folder: string): string[] {
-  const root = join(dirname(fileURLToPath(import.meta.url)), '..', folder)
+  const root = join(BUILT, folder)
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.js'))
   return files.sort().map(name => readFileSync(join(root, name), 'utf8'))
 }

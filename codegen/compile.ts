@@ -2,18 +2,15 @@
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { checkProject, checkSchemas } from './check/references.js'
 import { dropRest } from './check/rest.js'
 import { checkTerms } from './check/terms.js'
 import { checkUsages } from './check/usages.js'
 import type { Placement } from './compile/output.js'
 import { compileProject } from './compile/project.js'
+import { BUILT } from './home.js'
 import { type Printed, printProject } from './print/project.js'
 import { type Project, readProject } from './read/project.js'
-
-/** The folder of compiled Sluice, which generated modules import from. */
-const SLUICE = fileURLToPath(new URL('..', import.meta.url))
 
 /** Compiles the data of some roots, over a base if there is one. Throws a DataError with every finding if something is wrong. */
 export function compile(roots: readonly string[], placement: Placement, base?: Project): Printed {
@@ -29,7 +26,7 @@ export function compile(roots: readonly string[], placement: Placement, base?: P
 
 /** Compiles the data of some roots into a folder. Throws a DataError with every finding if something is wrong. */
 export function generate(roots: readonly string[], output: string): Project & Printed {
-  const printed = compile(roots, { sluice: path => folderPath(join(output, path), SLUICE) })
+  const printed = compile(roots, { sluice: path => folderPath(join(output, path), BUILT) })
   rmSync(output, { recursive: true, force: true })
   for (const [path, text] of printed.files) {
     mkdirSync(dirname(join(output, path)), { recursive: true })

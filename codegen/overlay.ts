@@ -3,12 +3,12 @@
 import { pathToFileURL } from 'node:url'
 import { readBase } from './base.js'
 import { compile } from './compile.js'
+import { BUILT } from './home.js'
 import { restoreProject } from './read/stored.js'
 import { hashOfAll, type UnitCache } from './units.js'
 import { readVersion } from './version.js'
 
-/** The folder of compiled Sluice, which generated modules import from. */
-const SLUICE = new URL('../', import.meta.url).href
+const SLUICE = `${pathToFileURL(BUILT).href}/`
 
 /** The built-in output and its data. */
 export interface Home {

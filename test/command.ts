@@ -8,10 +8,10 @@ import { dirname, join } from 'node:path'
 import { afterAll } from 'vitest'
 
 /** The built program. */
-export const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js')
+export const MAIN = join(import.meta.dirname, '..', 'dist', 'bundled', 'cli', 'main.js')
 
 /** Node's flags of a gateway, as `npm start` gives them: one that is started without them starts another process. */
-export const FLAGS = ['--max-semi-space-size=32']
+export const FLAGS = ['--max-semi-space-size=32', '--initial-old-space-size=128']
 
 const HOST = join(import.meta.dirname, 'command-host.mjs')
 

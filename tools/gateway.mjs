@@ -1,13 +1,20 @@
 // A gateway as users run it, in a folder of its own, for measurements.
 
 import { spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { FLAGS } from '../dist/cli/flags.js'
 import { below } from './proc.mjs'
 
-const MAIN = new URL('../dist/cli/main.js', import.meta.url).pathname
+/** The program in a built checkout; an earlier one has no bundles. */
+export function programIn(folder) {
+  const bundled = join(folder, 'dist/bundled/cli/main.js')
+  return existsSync(bundled) ? bundled : join(folder, 'dist/cli/main.js')
+}
+
+const MAIN = programIn(new URL('..', import.meta.url).pathname)
 
 /**
  * Starts one with the configuration `file`, and resolves when it listens, and its control process is ready if it has a store.
@@ -17,7 +24,7 @@ export async function startGateway(folder, file, program = MAIN) {
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'gateway.yaml')
   writeFileSync(config, JSON.stringify({ listen: '127.0.0.1:0', grace: '1s', log: { access: false }, ...file }))
-  const child = spawn(process.execPath, ['--max-semi-space-size=32', program, 'start', '--config', config])
+  const child = spawn(process.execPath, [...FLAGS, program, 'start', '--config', config])
   const ready = file.store === undefined ? /"listening".*\n/ : /control process is ready/
   let text = ''
   // What follows the start may be lines of the access log: they are read, and let go.

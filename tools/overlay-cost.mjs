@@ -31,7 +31,7 @@ function load(name) {
   const command = 'TIMEFORMAT="%U %S"; time "$@" >/dev/null'
   const { status, stderr } = spawnSync(
     'bash',
-    ['-c', command, 'bash', process.execPath, join(root, 'dist/cli/main.js'), 'check', '--config', config],
+    ['-c', command, 'bash', process.execPath, join(root, 'dist/bundled/cli/main.js'), 'check', '--config', config],
     { encoding: 'utf8', env: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') } },
   )
   const lines = stderr.trimEnd().split('\n')

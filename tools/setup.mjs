@@ -3,7 +3,7 @@
 
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -62,14 +62,10 @@ try {
     'build',
     ['tsconfig.json', 'schemas/config/types.ts', 'engine', 'codegen', 'control', 'cli', 'test/jsonata/suite.ts', 'test/soak', 'test/fuzz'],
     'dist/cli/main.js',
-    () => {
-      node('node_modules/typescript/bin/tsc', '-p', '.')
-      chmodSync('dist/cli/main.js', 0o755)
-    },
+    () => node('node_modules/typescript/bin/tsc', '-p', '.'),
   )
-  step('bundle', ['tools/bundle.mjs', 'package-lock.json', 'dist/control', 'dist/engine'], 'dist/bundled/control/main.js', () =>
-    node('tools/bundle.mjs'),
-  )
+  const code = ['control', 'engine', 'codegen', 'cli'].map(name => join('dist', name))
+  step('bundle', ['tools/bundle.mjs', 'package-lock.json', ...code], 'dist/bundled/cli/main.js', () => node('tools/bundle.mjs'))
   step('viewer', ['node_modules/swagger-ui-dist/package.json'], 'dist/viewer/swagger-ui-bundle.js', () => {
     mkdirSync('dist/viewer', { recursive: true })
     for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css', 'LICENSE', 'NOTICE'])

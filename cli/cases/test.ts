@@ -2,10 +2,10 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { HOME } from '../../codegen/home.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import type { Project } from '../../codegen/read/project.js'
 import type { Plan } from '../../engine/plan.js'
-import { HOME } from '../home.js'
 import { type CommandResult, count, UsageError } from '../output.js'
 import { folderOf, rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'

@@ -2,9 +2,9 @@
 // message, answers with one, and ends.
 
 import { pathToFileURL } from 'node:url'
+import { HOME } from '../../codegen/home.js'
 import { compileOverlay } from '../../codegen/overlay.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
-import { HOME } from '../home.js'
 import { GENERATED, hashOverlay, reasonOf, unreadable } from './inputs.js'
 import { inMemory } from './memory.js'
 import { prune, unitsIn, writePlan } from './store.js'

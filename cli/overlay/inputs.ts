@@ -3,11 +3,11 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
+import { HOME } from '../../codegen/home.js'
 import { display } from '../../codegen/read/display.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import { statusOf } from '../../codegen/read/status.js'
 import { readVersion } from '../../codegen/version.js'
-import { HOME } from '../home.js'
 
 /** The folders that an overlay may have. */
 export const FOLDERS = ['routes', 'schemas', 'mappings', 'providers', 'models'] as const

@@ -2,11 +2,11 @@
 
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, join, relative, resolve, sep } from 'node:path'
+import { HOME } from '../../codegen/home.js'
 import { display } from '../../codegen/read/display.js'
 import type { Finding } from '../../codegen/read/findings.js'
 import { isFolder } from '../../codegen/read/status.js'
 import { nearest } from '../../codegen/read/suggest.js'
-import { HOME } from '../home.js'
 import { FOLDERS } from './inputs.js'
 
 /** The paths of the files that are read, by their folder, and what is said of others. */

@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { HOME } from '../../codegen/home.js'
 import { DataError } from '../../codegen/read/findings.js'
-import { HOME } from '../home.js'
 import { openapiOf } from '../openapi/document.js'
 import { addRelays } from '../openapi/relays.js'
 import type { CommandResult } from '../output.js'

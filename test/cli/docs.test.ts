@@ -88,7 +88,7 @@ describe('pages with steps', () => {
   test.each(followed)('run as %s shows them', async page => {
     const own = mkdtempSync(join(tmpdir(), 'sluice-page-'))
     const bin = mkdtempSync(join(tmpdir(), 'sluice-bin-'))
-    writeFileSync(join(bin, 'sluice'), `#!/bin/sh\nexec ${process.execPath} ${join(root, 'dist', 'cli', 'main.js')} "$@"\n`, {
+    writeFileSync(join(bin, 'sluice'), `#!/bin/sh\nexec ${process.execPath} ${join(root, 'dist', 'bundled', 'cli', 'main.js')} "$@"\n`, {
       mode: 0o755,
     })
     const ports: Record<string, number> = { 8080: await freePort(), 8090: await freePort() }

@@ -1,12 +1,13 @@
-// Every way to start the command sets a large young generation, which the processes themselves report.
+// Every way to start the command sets the flags for memory, which the processes themselves report.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, expect, test } from 'vitest'
+import { FLAGS } from '../command.js'
 
-const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
+const main = join(import.meta.dirname, '..', '..', 'dist', 'bundled', 'cli', 'main.js')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
 const config = join(folder, 'gateway.yaml')
 writeFileSync(config, 'listen: 127.0.0.1:0\n')
@@ -14,7 +15,7 @@ writeFileSync(config, 'listen: 127.0.0.1:0\n')
 mkdirSync(join(folder, 'node_modules', '.bin'), { recursive: true })
 symlinkSync(main, join(folder, 'node_modules', '.bin', 'sluice'))
 
-/** In every process that has loaded the server: makes the young generation as large as it gets, and writes that down. */
+/** In every process that has loaded the server: makes the young generation as large as it gets, and writes that and its flags down. */
 const probe = join(folder, 'probe.cjs')
 writeFileSync(
   probe,
@@ -28,12 +29,12 @@ writeFileSync(
       if (kept.length > 3e5) kept = []
       if (made % 1e4 === 0) most = Math.max(most, require('node:v8').getHeapSpaceStatistics().find(space => space.space_name === 'new_space').space_size)
     }
-    require('node:fs').appendFileSync(process.env.PROBED, most / 2 ** 20 + ' ' + process.pid + '\\n')
+    require('node:fs').appendFileSync(process.env.PROBED, [most / 2 ** 20, process.pid, ...process.execArgv].join(' ') + '\\n')
   }, 20)
   look.unref()`,
 )
 
-type Sizes = () => [size: number, pid: number][]
+type Sizes = () => [size: number, pid: number, ...flags: string[]][]
 const started: { child: ChildProcess; sizes: Sizes }[] = []
 afterEach(() => {
   // A process in between may not pass signals on.
@@ -52,7 +53,8 @@ function start(command: string, ...args: string[]): { child: ChildProcess; sizes
     (existsSync(file) ? readFileSync(file, 'utf8') : '')
       .split('\n')
       .slice(0, -1)
-      .map(line => line.split(' ').map(Number) as [number, number])
+      .map(line => line.split(' '))
+      .map(([size, pid, ...flags]) => [Number(size), Number(pid), ...flags])
   started.push({ child, sizes })
   return { child, sizes }
 }
@@ -73,10 +75,18 @@ test.each<[string, string[], number]>([
   [main, ['start', '--config', config], 1],
   ['npx', ['--no-install', 'sluice', 'start', '--config', config], 1],
   ['node', [main, 'start', '--config', config, '--workers', '2'], 3],
-])('%s %s starts every process with a large young generation', async (command, args, processes) => {
+])('%s %s starts every process with the flags for its memory', async (command, args, processes) => {
   const { sizes } = start(command, ...args)
   await expect.poll(() => sizes().length).toBe(processes)
-  for (const [size] of sizes()) expect(size).toBeGreaterThanOrEqual(ROOM)
+  for (const [size, , ...flags] of sizes()) {
+    expect(size).toBeGreaterThanOrEqual(ROOM)
+    expect(flags).toEqual(expect.arrayContaining(FLAGS))
+  }
+})
+
+test('`npm start` has the flags, so that it needs no second process', () => {
+  const { scripts } = JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8'))
+  expect(scripts.start.split(' ')).toEqual(expect.arrayContaining(FLAGS))
 })
 
 test('a size that the operator chose is kept', async () => {

@@ -1,6 +1,6 @@
 // A platform without a binary of the server's library: one sentence, no stack trace.
 
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -23,7 +23,8 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const sluice = (...args: string[]): Promise<Ended> => run(process.execPath, [join(folder, 'dist', 'cli', 'main.js'), ...args], folder)
+const program = join(folder, 'dist', 'bundled', 'cli')
+const sluice = (...args: string[]): Promise<Ended> => run(process.execPath, [join(program, 'main.js'), ...args], folder)
 
 test.each([[['start']], [['start', '--config', 'gateway.yaml']], [['simulate']]])(
   '%j ends with one sentence and exit code 3',
@@ -41,7 +42,7 @@ test('`sluice check` works without the binary', async () => {
 })
 
 test('any other failure is reported unchanged', async () => {
-  writeFileSync(join(folder, 'dist', 'cli', 'check.js'), "throw new Error('something else')")
+  appendFileSync(join(program, 'check.js'), "\nthrow new Error('something else')")
   const { code, err } = await sluice('check', '--config', 'gateway.yaml')
   expect({ code, isTold: err.includes('something else') }).toEqual({ code: 1, isTold: true })
 })

@@ -492,7 +492,7 @@ test('a program that embeds the gateway has its standard output to itself: its l
     `import { request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import pino from ${urlOf(createRequire(import.meta.url).resolve('pino'))}
-import { serve } from ${urlOf(join(dirname(MAIN), 'embed.js'))}
+import { serve } from ${urlOf(join(import.meta.dirname, '..', '..', 'dist', 'cli', 'embed.js'))}
 const lines = []
 const log = pino({ level: 'info', base: null }, { write: line => lines.push(JSON.parse(line)) })
 const gateway = await serve({ content: { listen: '127.0.0.1:0', store: 'sqlite' }, ...(process.argv[2] === 'log' && { log }) })

@@ -24,7 +24,7 @@ interface Ended {
 /** Runs a command in a folder of its own; what has begun to serve is ended, and has no code. */
 function sluice(args: readonly string[], cwd: string): Promise<Ended> {
   return new Promise(resolve => {
-    const child = spawn(process.execPath, [join(root, 'dist/cli/main.js'), ...args], {
+    const child = spawn(process.execPath, [join(root, 'dist/bundled/cli/main.js'), ...args], {
       cwd,
       env: { ...process.env, SLUICE_TEST_SET: 'a-secret-of-the-test' },
     })

@@ -35,6 +35,6 @@ test('the pages of docs/rules are up to date, and there are no others', () => {
 })
 
 test('docs/reference/cli.md is what `sluice reference` prints', () => {
-  const printed = execFileSync(process.execPath, [join(root, 'dist/cli/main.js'), 'reference'], { encoding: 'utf8' })
+  const printed = execFileSync(process.execPath, [join(root, 'dist/bundled/cli/main.js'), 'reference'], { encoding: 'utf8' })
   expect(readFileSync(join(root, 'docs/reference/cli.md'), 'utf8')).toBe(printed)
 })

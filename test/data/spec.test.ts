@@ -146,7 +146,7 @@ function checked(content: unknown): { isGood: boolean; text: string } {
   const path = join(folder, 'gateway.yaml')
   writeFileSync(path, dump(content))
   const variables = [...JSON.stringify(content).matchAll(/"\$([A-Z_]+)"/g)].map(([, name]) => [name, `value-of-${name}-0123456789`])
-  const command = [join(root, 'dist/cli/main.js'), 'check', '--config', path]
+  const command = [join(root, 'dist/bundled/cli/main.js'), 'check', '--config', path]
   try {
     const text = execFileSync(process.execPath, command, {
       env: { ...process.env, ...Object.fromEntries(variables) },

@@ -315,7 +315,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /** Runs a command of the built program in a folder with this file. */
 function sluice(file: string, args: string[], input = ''): { code: number | null; out: string; err: string } {
   writeFileSync(join(folder, 'gateway.yaml'), file)
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, '../../dist/cli/main.js'), ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, '../../dist/bundled/cli/main.js'), ...args], {
     cwd: folder,
     input,
     encoding: 'utf8',

@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadAll } from 'js-yaml'
 import { type Client, clientsOf } from '../../cli/faults/client.js'
-import { HOME } from '../../cli/home.js'
 import { dialects } from '../../cli/simulator/dialects.js'
+import { HOME } from '../../codegen/home.js'
 import type { Plan } from '../../engine/plan.js'
 
 export interface Corpus {

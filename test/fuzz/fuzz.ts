@@ -11,10 +11,10 @@ import { createInterface } from 'node:readline'
 import { gzipSync } from 'node:zlib'
 import { dump } from 'js-yaml'
 import { type Client, eventsOf, type Heard, heard, type Request, requestOf } from '../../cli/faults/client.js'
-import { HOME } from '../../cli/home.js'
 import { jsonOrText } from '../../cli/json.js'
 import { loadPlan } from '../../cli/plan.js'
 import { dialects } from '../../cli/simulator/dialects.js'
+import { HOME } from '../../codegen/home.js'
 import type { Plan } from '../../engine/plan.js'
 import { type Corpus, corpusOf } from './corpus.js'
 import { mutated, noise, wrongJson } from './mutate.js'
@@ -367,7 +367,7 @@ interface RunningGateway {
 
 async function startGateway(path: string, note: (what: string) => void): Promise<RunningGateway> {
   const watch = join(HOME, 'dist/test/fuzz/watch.js')
-  const child = spawn(process.execPath, ['--import', watch, join(HOME, 'dist/cli/main.js'), 'start', '--config', path], {
+  const child = spawn(process.execPath, ['--import', watch, join(HOME, 'dist/bundled/cli/main.js'), 'start', '--config', path], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let isStopping = false

@@ -62,7 +62,9 @@ describe('the package', () => {
       'CHANGELOG.md',
       'SECURITY.md',
       'README.md',
-      'dist/cli/main.js',
+      'dist/bundled/cli/main.js',
+      'dist/bundled/cli/LICENSES',
+      'dist/bundled/control/LICENSES',
       'generated/plan.js',
       'dist/cli/embed.d.ts',
       // What findings, skeletons and the README refer to.

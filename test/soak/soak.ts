@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dump } from 'js-yaml'
-import { HOME } from '../../cli/home.js'
 import { loadPlan } from '../../cli/plan.js'
+import { HOME } from '../../codegen/home.js'
 import { type Counts, traffic } from './traffic.js'
 
 export interface SoakOptions {
@@ -52,6 +52,8 @@ const MOST_OPEN = 2_000
  * growth (two halves and what waits to be moved) is not taken for a leak.
  */
 const YOUNG = 8
+/** The same of the old one until it is first collected. */
+const OLD = 32
 /** What memory may grow by from the second third to the last: a share, and MiB for the young part of the heap. */
 const GROWTH = 0.05
 const SLACK = 3 * YOUNG
@@ -229,9 +231,20 @@ interface RunningGateway {
 const MOST_ODD = 5
 
 async function startGateway(path: string): Promise<RunningGateway> {
-  const child = spawn(process.execPath, [`--max-semi-space-size=${YOUNG}`, join(HOME, 'dist/cli/main.js'), 'start', '--config', path], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(
+    process.execPath,
+    [
+      `--max-semi-space-size=${YOUNG}`,
+      `--initial-old-space-size=${OLD}`,
+      join(HOME, 'dist/bundled/cli/main.js'),
+      'start',
+      '--config',
+      path,
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   const odd: string[] = []
   let [reloads, lines] = [0, 0]
   const note = (line: string): void => {

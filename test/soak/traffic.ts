@@ -3,9 +3,9 @@
 import { randomBytes } from 'node:crypto'
 import { Agent, request as send } from 'node:http'
 import { type Client, clientsOf, eventsOf, requestOf } from '../../cli/faults/client.js'
-import { HOME } from '../../cli/home.js'
 import { jsonOrText } from '../../cli/json.js'
 import { dialects } from '../../cli/simulator/dialects.js'
+import { HOME } from '../../codegen/home.js'
 import type { Plan } from '../../engine/plan.js'
 
 /** What became of requests. */

@@ -3,7 +3,7 @@
 
 import { type Fault, faultFor, readScenarios } from '../../cli/faults/scenarios.js'
 import { startFaultyUpstream } from '../../cli/faults/upstream.js'
-import { HOME } from '../../cli/home.js'
+import { HOME } from '../../codegen/home.js'
 
 const SHARE = Number(process.env.SOAK_FAULTS ?? 0.05)
 /** What is waited for to its deadline is rarer than the rest: an exchange that waits is one that does nothing. */

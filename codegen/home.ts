@@ -1,4 +1,4 @@
-// The folder of Sluice with its data and generated modules.
+// The folder of Sluice, wherever its code is run from: the build also puts it into bundles.
 
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -10,4 +10,8 @@ function find(): string {
   return folder
 }
 
+/** Contains the data and the generated modules. */
 export const HOME = find()
+
+/** The compiled code, which generated modules import from. */
+export const BUILT = join(HOME, 'dist')
