@@ -33,6 +33,11 @@ function addressOption(text: string): string {
   return text
 }
 
+/** Others open new log files at this signal; Node would open a debugger, with which every user of the machine reads the secrets. */
+function ignoreDebugger(): void {
+  process.on('SIGUSR1', () => undefined)
+}
+
 program
   .command('start')
   .description('start the gateway; without a gateway.yaml, with the simulator as provider')
@@ -40,8 +45,7 @@ program
   .option('--workers <count>', 'number of processes that share the port')
   .option('--worker <port>', 'one of several processes on this port (used by --workers)')
   .action(async options => {
-    // Others open new log files at this signal; Node would open a debugger, with which every user of the machine reads the secrets.
-    process.on('SIGUSR1', () => undefined)
+    ignoreDebugger()
     const { restartWithFlags } = await import('./flags.js')
     if (!restartWithFlags()) await (await served(import('./start.js'))).start(options)
   })
@@ -53,7 +57,10 @@ program
   .description('start a simulated provider, whose model names and scenarios define its answers')
   .option('--listen <address>', 'host:port', addressOption, '127.0.0.1:8090')
   .option('--scenarios <file>', 'a YAML file of scenarios')
-  .action(async options => (await served(import('./simulate.js'))).simulate(options))
+  .action(async options => {
+    ignoreDebugger()
+    await (await served(import('./simulate.js'))).simulate(options)
+  })
 
 const models = program
   .command('models')

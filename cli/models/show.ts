@@ -145,7 +145,9 @@ export async function checkModels(options: ShowOptions): Promise<void> {
   const config = configOrUsual(options.config)
   const snapshot = config === undefined ? undefined : (await prepare(config)).snapshot
   const plan = await loadFacts(config)
-  const models: Used[] = snapshot ? [...snapshot.models.values()] : offered(plan)
+  checkProvider(plan, options.provider)
+  const all: Used[] = snapshot ? [...snapshot.models.values()] : offered(plan)
+  const models = options.provider === undefined ? all : all.flatMap(model => atProvider(model, options.provider as string))
   await snapshot?.close()
   const warnings = warningsOf(models)
   if (options.json) {
@@ -157,9 +159,15 @@ export async function checkModels(options: ShowOptions): Promise<void> {
   console.log(`${models.length} models, ${warnings.length} warnings`)
 }
 
+/** A model with its targets at one provider; nothing if it has none there. */
+function atProvider({ name, targets }: Used, provider: string): Used[] {
+  const there = targets.filter(target => target.provider.name === provider)
+  return there.length > 0 ? [{ name, targets: there }] : []
+}
+
 /** Every model that a provider offers itself. */
 function offered({ providers, catalogue }: PlanFacts): Used[] {
   return Object.values(providers).flatMap(provider =>
-    provider.models.map(name => ({ name, targets: [{ name: provider.name, facts: factsFor(catalogue, provider.name, name) }] })),
+    provider.models.map(name => ({ name, targets: [{ name: provider.name, provider, facts: factsFor(catalogue, provider.name, name) }] })),
   )
 }

@@ -8,7 +8,7 @@ import { daysSince, OLD } from './days.js'
 /** A model, with the known facts at each target. */
 export interface Used {
   name: string
-  targets: readonly { name: string; facts: ModelFacts }[]
+  targets: readonly { name: string; provider: { name: string }; facts: ModelFacts }[]
 }
 
 export interface Warning {

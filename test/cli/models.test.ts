@@ -390,6 +390,18 @@ models:
     writeFileSync(file, before)
   })
 
+  test('are reported by `check` for the models at one provider', async () => {
+    const upstreams = 'upstreams: { one: { provider: anthropic, secret: none }, two: { provider: openai, secret: none } }\n'
+    const models =
+      'models: { haiku: { targets: [{ upstream: one, model: claude-haiku-4-5 }] }, mini: { targets: [{ upstream: two, model: gpt-5-mini }] } }\n'
+    writeFileSync(join(folder, 'own/gateway.yaml'), upstreams + models)
+    const check = (...more: string[]): Promise<string> => sluice('models', 'check', '--config', 'own/gateway.yaml', ...more)
+    expect(await check()).toMatch(/^haiku .*its maker retired it[^]*^2 models/m)
+    expect(await check('--provider', 'anthropic')).toMatch(/^haiku .*its maker retired it[^]*^1 models/m)
+    expect(await check('--provider', 'openai')).not.toContain('haiku')
+    await expect(check('--provider', 'opnai')).rejects.toThrow(/There is no provider opnai/)
+  })
+
   test('are counted by `sources`, by provider or by model and by their source', async () => {
     const told = await sluice('models', 'sources')
     expect(told).toMatch(/^provider +models +prices: page +prices: quoted +prices: table +prices: none +context: page/)

@@ -482,6 +482,10 @@ describe('workers', () => {
 test('sluice simulate answers as the name of the model says', async () => {
   const upstream = run('simulate', '--listen', '127.0.0.1:0')
   expect((await ask(await upstream.url, 'sim-status-429')).status).toBe(429)
+  // Node would open a debugger at it.
+  upstream.child.kill('SIGUSR1')
+  expect((await ask(await upstream.url, 'sim-status-429')).status).toBe(429)
+  expect(upstream.errors()).not.toMatch(/debugger/i)
 })
 
 test('a program that embeds the gateway has its standard output to itself: its logger gets what the control process logs', async () => {
