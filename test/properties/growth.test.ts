@@ -23,7 +23,7 @@ describe('what is measured', () => {
     subject('what came before copied for each', list => list.map((_, index) => Object.assign({}, list.slice(0, index)))),
     subject('all written again for each', list => list.map((_, index) => JSON.stringify(list.slice(index)).length)),
   ])('$what is found', subject => {
-    expect(faultOf(subject, 32)).toContain(subject.what)
+    expect(faultOf(subject, 64)).toContain(subject.what)
   })
   test.each([
     subject('nothing', () => undefined),
@@ -33,7 +33,7 @@ describe('what is measured', () => {
     subject('much garbage', list => list.map(({ id }) => Array.from({ length: 200 }, (_, index) => ({ [id]: index })))),
     subject('an order', list => [...list].sort((left, right) => (left.id < right.id ? 1 : -1))),
   ])('$what is not', subject => {
-    expect(faultOf(subject, 32)).toBeUndefined()
+    expect(faultOf(subject, 64)).toBeUndefined()
   })
 })
 
@@ -44,7 +44,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     const subjects = subjectsOf(pair, mapping)
     test('the cost grows linearly with everything that can be repeated', { timeout: 900_000 }, () => {
       expect(subjects.length).toBeGreaterThan(10)
-      const faults = subjects.map(subject => faultOf(subject, 32)).filter(fault => fault !== undefined)
+      const faults = subjects.map(subject => faultOf(subject, 64)).filter(fault => fault !== undefined)
       expect(faults.join('\n')).toBe('')
     })
 

@@ -244,7 +244,7 @@ const TIMES = 16
  */
 const TOO_MUCH = 100
 /** The milliseconds below which nothing is looked at further. */
-const NOTHING = 1
+const NOTHING = 2
 /** The milliseconds of what was measured again that chance does not decide. */
 const ENOUGH = 300
 /** How often a cost is measured again, with four times as much of it: what grows too fast does so the more the longer it is. */
