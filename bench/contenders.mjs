@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { FLAGS } from '../dist/cli/flags.js'
 import { freePort } from '../dist/cli/ports.js'
-import { programIn } from '../tools/gateway.mjs'
+import { MAIN, programIn } from '../tools/gateway.mjs'
 import { tree } from '../tools/proc.mjs'
 import { config, KEY } from './gateway-config.mjs'
 import { searchPath } from './install.mjs'
@@ -17,7 +17,6 @@ import { accepts, cores, listeningUrl, start } from './processes.mjs'
 
 const file = name => fileURLToPath(new URL(name, import.meta.url))
 const bearer = { authorization: `Bearer ${KEY}` }
-const GATEWAY = programIn(file('..'))
 
 /** A running contender. @typedef {{ url: string, pids: () => number[], ms: number, stop: () => Promise<void> }} Running */
 
@@ -112,7 +111,7 @@ const portkey = {
 }
 
 /** The gateway itself, started as by an operator. `program` may be another checkout's. */
-function gateway(title, more, on, isLimited = false, program = GATEWAY) {
+function gateway(title, more, on, isLimited = false, program = MAIN) {
   return {
     title,
     missing: () => (existsSync(program) ? undefined : `the gateway is not built (${program}): run \`npm run build\``),

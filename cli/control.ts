@@ -7,15 +7,15 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { Level, Logger } from 'pino'
-import { BUILT, HOME } from '../codegen/home.js'
+import { HOME } from '../codegen/home.js'
 import { watchBeats } from '../control/beats.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type Reloads, type ToControlProcess } from '../control/settings.js'
 import { jsonOr } from '../engine/wire/json/parse.js'
+import { CONTROL } from './bundled.js'
 import { type Ended, startChild } from './children.js'
 import type { Settings } from './config/config.js'
 import { RUN } from './run-id.js'
 
-const MAIN = join(BUILT, 'bundled', 'control', 'main.js')
 /** Milliseconds before it is restarted: if it died, and if it cannot work, as on a full disk. Then until it is killed. */
 const AGAIN = 500
 const REFUSED_AGAIN = 10_000
@@ -53,7 +53,7 @@ export function startControl(
   let timer: NodeJS.Timeout | undefined
   const begin = (): void => {
     // V8 flags of the server do not apply: this process holds little memory.
-    const mine = startChild(MAIN, [], { execArgv: [], ...(isEmbedded && { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }) }, again)
+    const mine = startChild(CONTROL, [], { execArgv: [], ...(isEmbedded && { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }) }, again)
     child = mine
     if (mine === undefined) return
     if (mine.stdout) passLines(mine.stdout, log)

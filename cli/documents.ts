@@ -7,8 +7,8 @@ import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { BUILT } from '../codegen/home.js'
 import type { Documents } from '../engine/snapshot/model.js'
+import { PROGRAM } from './bundled.js'
 
-const MAIN = join(BUILT, 'bundled', 'cli', 'main.js')
 /** A file that the build copies from the viewer's package. */
 const viewer = (name: string): string => join(BUILT, 'viewer', name)
 /** Bytes. */
@@ -52,7 +52,7 @@ export function documentsOf(folder: string): Documents {
 /** The output of the command in a process of its own, so that requests do not wait. */
 function printed(folder: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const child = execFile(process.execPath, [MAIN, 'openapi', folder], { maxBuffer: LARGEST, encoding: 'buffer' }, (error, out) =>
+    const child = execFile(process.execPath, [PROGRAM, 'openapi', folder], { maxBuffer: LARGEST, encoding: 'buffer' }, (error, out) =>
       error === null ? resolve(out) : reject(new Error('the OpenAPI document could not be made')),
     )
     try {

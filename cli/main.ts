@@ -3,6 +3,7 @@
 // of flags.ts, where the system reads them.
 
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
+import { ignoreDebugger } from '../control/debugger.js'
 import { isPort } from './address.js'
 import { addCheck } from './commands/check.js'
 import { addCompletion } from './commands/completion.js'
@@ -31,11 +32,6 @@ function addressOption(text: string): string {
   const [, port] = /:(\d+)$/.exec(text) ?? []
   if (port === undefined || !isPort(port)) throw new InvalidArgumentError('write it as host:port, with a port up to 65535.')
   return text
-}
-
-/** Others open new log files at this signal; Node would open a debugger, with which every user of the machine reads the secrets. */
-function ignoreDebugger(): void {
-  process.on('SIGUSR1', () => undefined)
 }
 
 program

@@ -6,15 +6,14 @@ import { readFileSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { BUILT } from '../codegen/home.js'
 import { DataError } from '../codegen/read/findings.js'
 import { parseYaml, type SourcePosition } from '../codegen/read/yaml.js'
 import type { Plan, PlanFacts, PlanModule } from '../engine/plan.js'
+import { COMPILER } from './bundled.js'
 import type { Result, Task } from './overlay/compile.js'
 import { GENERATED, hashOverlay, overlayOf } from './overlay/inputs.js'
 import { findPlan, storeFolders, touch } from './overlay/store.js'
 
-const COMPILER = join(BUILT, 'bundled', 'cli', 'compile.js')
 const BUILT_IN = pathToFileURL(join(GENERATED, 'plan.js')).href
 
 /**

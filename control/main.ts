@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import { beat, EVERY, MISSING } from './beats.js'
+import { ignoreDebugger } from './debugger.js'
 import { createLog, flushed } from './log.js'
 import { type ControlProcess, runControl } from './process.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess, type ToControlProcess } from './settings.js'
@@ -20,8 +21,7 @@ const tell = (message: FromControlProcess): void => void process.send?.(message,
 async function main(): Promise<void> {
   // Ctrl-C in a terminal reaches every process, but the workers need this one to the end.
   process.on('SIGINT', () => undefined)
-  // Node would open a debugger.
-  process.on('SIGUSR1', () => undefined)
+  ignoreDebugger()
   const log = createLog('info', 'control')
   const ended = supervisorEnded()
   const message = await Promise.race([once(process, 'message'), ended])

@@ -14,7 +14,7 @@ export function programIn(folder) {
   return existsSync(bundled) ? bundled : join(folder, 'dist/cli/main.js')
 }
 
-const MAIN = programIn(new URL('..', import.meta.url).pathname)
+export const MAIN = programIn(new URL('..', import.meta.url).pathname)
 
 /**
  * Starts one with the configuration `file`, and resolves when it listens, and its control process is ready if it has a store.

@@ -7,6 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { MAIN } from './gateway.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-cost-'))
@@ -29,11 +30,10 @@ function write(path, text) {
 function load(name) {
   const config = join(folder, name, 'gateway.yaml')
   const command = 'TIMEFORMAT="%U %S"; time "$@" >/dev/null'
-  const { status, stderr } = spawnSync(
-    'bash',
-    ['-c', command, 'bash', process.execPath, join(root, 'dist/bundled/cli/main.js'), 'check', '--config', config],
-    { encoding: 'utf8', env: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') } },
-  )
+  const { status, stderr } = spawnSync('bash', ['-c', command, 'bash', process.execPath, MAIN, 'check', '--config', config], {
+    encoding: 'utf8',
+    env: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') },
+  })
   const lines = stderr.trimEnd().split('\n')
   if (status !== 0) throw new Error(lines.join('\n'))
   const [user, system] = lines.at(-1).split(/\s+/).map(Number)

@@ -145,10 +145,10 @@ export async function checkModels(options: ShowOptions): Promise<void> {
   const config = configOrUsual(options.config)
   const snapshot = config === undefined ? undefined : (await prepare(config)).snapshot
   const plan = await loadFacts(config)
-  checkProvider(plan, options.provider)
   const all: Used[] = snapshot ? [...snapshot.models.values()] : offered(plan)
-  const models = options.provider === undefined ? all : all.flatMap(model => atProvider(model, options.provider as string))
   await snapshot?.close()
+  checkProvider(plan, options.provider)
+  const models = options.provider === undefined ? all : all.flatMap(model => atProvider(model, options.provider as string))
   const warnings = warningsOf(models)
   if (options.json) {
     console.log(JSON.stringify({ ok: true, findings: [], models: models.length, warnings, releases: plan.releases ?? [] }, null, 2))

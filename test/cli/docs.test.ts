@@ -11,6 +11,7 @@ import type * as DefaultsModule from '../../cli/defaults.js'
 import { freePort } from '../../cli/ports.js'
 import type * as PrepareModule from '../../cli/prepare.js'
 import type * as SpecsModule from '../../cli/specs.js'
+import { MAIN } from '../command.js'
 import { blocksOf, Shell, writeBlock } from '../docs-page.js'
 import { KEY, startGateway, startSimulator } from '../harness.js'
 
@@ -88,7 +89,7 @@ describe('pages with steps', () => {
   test.each(followed)('run as %s shows them', async page => {
     const own = mkdtempSync(join(tmpdir(), 'sluice-page-'))
     const bin = mkdtempSync(join(tmpdir(), 'sluice-bin-'))
-    writeFileSync(join(bin, 'sluice'), `#!/bin/sh\nexec ${process.execPath} ${join(root, 'dist', 'bundled', 'cli', 'main.js')} "$@"\n`, {
+    writeFileSync(join(bin, 'sluice'), `#!/bin/sh\nexec ${process.execPath} ${MAIN} "$@"\n`, {
       mode: 0o755,
     })
     const ports: Record<string, number> = { 8080: await freePort(), 8090: await freePort() }

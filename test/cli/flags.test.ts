@@ -5,15 +5,14 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, expect, test } from 'vitest'
-import { FLAGS } from '../command.js'
+import { FLAGS, MAIN } from '../command.js'
 
-const main = join(import.meta.dirname, '..', '..', 'dist', 'bundled', 'cli', 'main.js')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
 const config = join(folder, 'gateway.yaml')
 writeFileSync(config, 'listen: 127.0.0.1:0\n')
 // What npm makes of `bin` where the package is installed.
 mkdirSync(join(folder, 'node_modules', '.bin'), { recursive: true })
-symlinkSync(main, join(folder, 'node_modules', '.bin', 'sluice'))
+symlinkSync(MAIN, join(folder, 'node_modules', '.bin', 'sluice'))
 
 /** In every process that has loaded the server: makes the young generation as large as it gets, and writes that and its flags down. */
 const probe = join(folder, 'probe.cjs')
@@ -71,10 +70,10 @@ function signal(pid: number, what: NodeJS.Signals | 0): boolean {
 const ROOM = 64
 
 test.each<[string, string[], number]>([
-  ['node', [main, 'start', '--config', config], 1],
-  [main, ['start', '--config', config], 1],
+  ['node', [MAIN, 'start', '--config', config], 1],
+  [MAIN, ['start', '--config', config], 1],
   ['npx', ['--no-install', 'sluice', 'start', '--config', config], 1],
-  ['node', [main, 'start', '--config', config, '--workers', '2'], 3],
+  ['node', [MAIN, 'start', '--config', config, '--workers', '2'], 3],
 ])('%s %s starts every process with the flags for its memory', async (command, args, processes) => {
   const { sizes } = start(command, ...args)
   await expect.poll(() => sizes().length).toBe(processes)
@@ -90,13 +89,13 @@ test('`npm start` has the flags, so that it needs no second process', () => {
 })
 
 test('a size that the operator chose is kept', async () => {
-  const { sizes } = start('node', '--max-semi-space-size=8', main, 'start', '--config', config)
+  const { sizes } = start('node', '--max-semi-space-size=8', MAIN, 'start', '--config', config)
   await expect.poll(() => sizes().length).toBe(1)
   expect(sizes()[0]?.[0]).toBe(16)
 })
 
 test.each(['SIGTERM', 'SIGKILL'] as const)('%s ends all processes that were started', async name => {
-  const { child, sizes } = start('node', main, 'start', '--config', config, '--workers', '2')
+  const { child, sizes } = start('node', MAIN, 'start', '--config', config, '--workers', '2')
   await expect.poll(() => sizes().length).toBe(3)
   const ended = new Promise(resolve => child.on('exit', (code, by) => resolve(code ?? by)))
   child.kill(name)

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type * as ConfigModule from '../../cli/config/config.js'
 import type * as SnapshotModule from '../../engine/snapshot/snapshot.js'
+import { MAIN } from '../command.js'
 import { plan } from '../engine/plan.js'
 import { MARK, root, temporary } from './fixture.js'
 
@@ -24,7 +25,7 @@ interface Ended {
 /** Runs a command in a folder of its own; what has begun to serve is ended, and has no code. */
 function sluice(args: readonly string[], cwd: string): Promise<Ended> {
   return new Promise(resolve => {
-    const child = spawn(process.execPath, [join(root, 'dist/bundled/cli/main.js'), ...args], {
+    const child = spawn(process.execPath, [MAIN, ...args], {
       cwd,
       env: { ...process.env, SLUICE_TEST_SET: 'a-secret-of-the-test' },
     })

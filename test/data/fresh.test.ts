@@ -9,6 +9,7 @@ import { expect, test } from 'vitest'
 import type * as GenerateModule from '../../codegen/compile.js'
 import type * as PagesModule from '../../codegen/print/pages.js'
 import type * as RulesModule from '../../codegen/print/rules-md.js'
+import { MAIN } from '../command.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
@@ -35,6 +36,6 @@ test('the pages of docs/rules are up to date, and there are no others', () => {
 })
 
 test('docs/reference/cli.md is what `sluice reference` prints', () => {
-  const printed = execFileSync(process.execPath, [join(root, 'dist/bundled/cli/main.js'), 'reference'], { encoding: 'utf8' })
+  const printed = execFileSync(process.execPath, [MAIN, 'reference'], { encoding: 'utf8' })
   expect(readFileSync(join(root, 'docs/reference/cli.md'), 'utf8')).toBe(printed)
 })

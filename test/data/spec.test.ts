@@ -12,6 +12,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type * as PrepareModule from '../../cli/prepare.js'
 import type * as ProjectModule from '../../codegen/read/project.js'
 import type * as SpecModule from '../../codegen/read/spec.js'
+import { MAIN } from '../command.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
@@ -146,7 +147,7 @@ function checked(content: unknown): { isGood: boolean; text: string } {
   const path = join(folder, 'gateway.yaml')
   writeFileSync(path, dump(content))
   const variables = [...JSON.stringify(content).matchAll(/"\$([A-Z_]+)"/g)].map(([, name]) => [name, `value-of-${name}-0123456789`])
-  const command = [join(root, 'dist/bundled/cli/main.js'), 'check', '--config', path]
+  const command = [MAIN, 'check', '--config', path]
   try {
     const text = execFileSync(process.execPath, command, {
       env: { ...process.env, ...Object.fromEntries(variables) },

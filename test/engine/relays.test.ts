@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import OpenAI, { toFile } from 'openai'
 import { afterAll, beforeEach, expect, test } from 'vitest'
+import { MAIN } from '../command.js'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
 import { until } from '../polling.js'
 
@@ -315,7 +316,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /** Runs a command of the built program in a folder with this file. */
 function sluice(file: string, args: string[], input = ''): { code: number | null; out: string; err: string } {
   writeFileSync(join(folder, 'gateway.yaml'), file)
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, '../../dist/bundled/cli/main.js'), ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
     cwd: folder,
     input,
     encoding: 'utf8',

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { gzipSync } from 'node:zlib'
 import { dump } from 'js-yaml'
+import { PROGRAM } from '../../cli/bundled.js'
 import { type Client, eventsOf, type Heard, heard, type Request, requestOf } from '../../cli/faults/client.js'
 import { jsonOrText } from '../../cli/json.js'
 import { loadPlan } from '../../cli/plan.js'
@@ -367,7 +368,7 @@ interface RunningGateway {
 
 async function startGateway(path: string, note: (what: string) => void): Promise<RunningGateway> {
   const watch = join(HOME, 'dist/test/fuzz/watch.js')
-  const child = spawn(process.execPath, ['--import', watch, join(HOME, 'dist/bundled/cli/main.js'), 'start', '--config', path], {
+  const child = spawn(process.execPath, ['--import', watch, PROGRAM, 'start', '--config', path], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let isStopping = false

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dump } from 'js-yaml'
+import { PROGRAM } from '../../cli/bundled.js'
 import { loadPlan } from '../../cli/plan.js'
 import { HOME } from '../../codegen/home.js'
 import { type Counts, traffic } from './traffic.js'
@@ -233,17 +234,8 @@ const MOST_ODD = 5
 async function startGateway(path: string): Promise<RunningGateway> {
   const child = spawn(
     process.execPath,
-    [
-      `--max-semi-space-size=${YOUNG}`,
-      `--initial-old-space-size=${OLD}`,
-      join(HOME, 'dist/bundled/cli/main.js'),
-      'start',
-      '--config',
-      path,
-    ],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
+    [`--max-semi-space-size=${YOUNG}`, `--initial-old-space-size=${OLD}`, PROGRAM, 'start', '--config', path],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
   )
   const odd: string[] = []
   let [reloads, lines] = [0, 0]
