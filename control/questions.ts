@@ -4,7 +4,7 @@ import type { Question } from '../engine/control/messages.js'
 import { NANO } from '../engine/core/usage.js'
 import type { DayOfUsage, Questions } from '../engine/snapshot/model.js'
 import { spentOf } from './budgets/accounts.js'
-import { answersWithItems, conversation, type KeptOptions, keep, look, remove } from './kept/kept.js'
+import { answersWithItems, change, conversation, type KeptOptions, keep, look, remove } from './kept/kept.js'
 import type { Room } from './kept/room.js'
 import { usage } from './ledger/queries.js'
 import type { Keeper } from './store/keeper.js'
@@ -41,6 +41,7 @@ export function createAnswerers(keeper: Keeper, options: KeptOptions, room: Room
         if (own.size === 0) writing.delete(caller)
       }
     },
+    change: asked => change(keeper.get(), options, asked),
     remove: ({ caller, id }) => remove(keeper.get(), caller, id),
     spent: ({ accounts }) => spentOf(keeper.get(), accounts),
     async days({ key, from, to }) {

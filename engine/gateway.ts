@@ -10,6 +10,7 @@ import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import type { ClientRequest } from './stages/attempt.js'
 import { choose } from './stages/choose.js'
+import { answerConversation } from './stages/conversation.js'
 import { tellDocument } from './stages/document.js'
 import { failure } from './stages/fail.js'
 import { failover } from './stages/failover.js'
@@ -43,6 +44,7 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   const said = changed ? changed.input : asked
   answers?.expect(said)
   if (snapshot.store) noteLabels(route, said, exchange, snapshot)
+  if (route.conversation) return answerConversation(route, said, key, exchange, snapshot)
   const all = choose(route, said, key, exchange, snapshot)
   const choice = changed?.target === undefined ? all : narrowed(all, changed.target, exchange)
   const whole = route.keep && snapshot.store ? restore(route.keep, said, choice, route, exchange, snapshot) : said

@@ -372,6 +372,15 @@ export interface KeepRule {
   final: readonly string[]
   answer(event: Json): Json
   ownIds?: OwnIds
+  conversation?: ConversationRule
+}
+
+/** How requests name a conversation that the gateway keeps, and what is in one. */
+interface ConversationRule {
+  /** The paths at which a request may hold its id. */
+  members: readonly (readonly string[])[]
+  /** What the routes keep about it, and its turns in order → its items: a list of `{ id, item }`. */
+  items(view: { about: Json; turns: { id: string; input: Json; output: Json }[] }): Json
 }
 
 /** The ids that the gateway replaces by its own: the paths of an answer's id and of its items, in answers and events. */
@@ -399,8 +408,8 @@ export interface Context {
   query?: Readonly<Record<string, string>>
   /** The provider's id of the task that the request follows. */
   task?: string
-  /** Set if the answer is kept: the id of the answer that it continues, or null. */
-  kept?: { previous: string | null }
+  /** Set if the answer is kept: the ids of the answer and of the conversation that it continues, or null. */
+  kept?: { previous: string | null; conversation: string | null }
   fetched?: Record<string, Json>
 }
 
@@ -496,6 +505,18 @@ interface KeptView {
   query: Readonly<Record<string, string>>
 }
 
+interface ConversationView {
+  /**
+   * Its id, what is kept about it (null of a new one), its items as its dialect lists them, if the route needs them, and the id of
+   * the turn that becomes part of it.
+   */
+  conversation: { id: string; about: Json; items: Json; next: string }
+  body: Json
+  query: Readonly<Record<string, string>>
+  path: Readonly<Record<string, string>>
+  now: number
+}
+
 /** The query parameters with the first and the last day. */
 export interface DayMembers {
   from?: string
@@ -559,6 +580,11 @@ export interface RoutePlan {
   isStanding?: boolean
   /** What is told of a kept answer, `{ body }` or `{ refused }`, and whether it is removed. */
   kept?: { answer(view: KeptView): Json; isRemoved: boolean }
+  /**
+   * What is told of a kept conversation, or of one that begins: `{ body }` or `{ refused }`, and `about`, `items` and `removed` if it
+   * changes.
+   */
+  conversation?: { prefix?: string; needsItems: boolean; answer(view: ConversationView): Json }
   /** Whether it refuses as soon as the gateway is draining. */
   isReadiness?: boolean
   fail?: Kind

@@ -73,6 +73,9 @@ function schemeOf({ header, prefix, query, protocol_prefix: protocol }: Credenti
   return { type: 'apiKey', in: 'header', name: 'sec-websocket-protocol', description: `A subprotocol: ${protocol ?? ''}<key>.` }
 }
 
+/** Whether the bodies of a route are those of its dialect. */
+const speaks = (route: RouteData): boolean => callsUpstream(route) || route.conversation !== undefined
+
 type Find = (dialect: string) => unknown
 
 /** An example of a dialect's requests: the one in their schema, or the smallest known. */
@@ -94,7 +97,7 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
 
   const bodyOf = (routes: Route[]): Json | undefined => {
     const content: Json = {}
-    const asking = routes.filter(({ data }) => callsUpstream(data) && hasSchema(data.dialect, 'request'))
+    const asking = routes.filter(({ data }) => speaks(data) && hasSchema(data.dialect, 'request'))
     const json = asking.filter(({ data }) => bodiesOf(data).includes('json'))
     if (json.length > 0)
       content['application/json'] = {
@@ -119,7 +122,7 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
       const type = mediaTypeOf(data.page.type)
       return [[type, { type: type === JSON_TYPE ? 'object' : 'string' }]]
     }
-    if (!callsUpstream(data)) return [[JSON_TYPE, { type: 'object' }]]
+    if (!speaks(data)) return [[JSON_TYPE, { type: 'object' }]]
     const format = project.formats.get(data.dialect)?.data
     const json = hasSchema(data.dialect, 'response') ? referenceTo(schemaId(data.dialect, 'response')) : undefined
     if (format?.response === 'bytes') {

@@ -276,7 +276,7 @@ export function forwardedQuery({ forward_query, sealed_ids }: RouteData): string
 
 /** Whether an upstream serves a route. */
 export function callsUpstream(route: RouteData): boolean {
-  return route.answer === undefined && route.fail === undefined && route.document === undefined
+  return [route.answer, route.fail, route.document, route.conversation].every(one => one === undefined)
 }
 
 /** The kinds of body that a route takes. */

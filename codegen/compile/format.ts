@@ -95,7 +95,13 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
         module.compile(source(['keep', name], keep[name]), objectInput(js`input`), globals, body, { isSerialised: false }),
       )
     }
-    const own = keep.own_ids
+    const { conversation, own_ids: own } = keep
+    if (conversation)
+      module.export('keep_conversation', ['input'], body =>
+        module.compile(source(['keep', 'conversation', 'items'], conversation.items), objectInput(js`input`), new Map(), body, {
+          isSerialised: false,
+        }),
+      )
     if (own)
       module.export('keep_own', ['input'], body =>
         module.compile(source(['keep', 'own_ids', 'when'], own.when), objectInput(js`input`), new Map(), body, { isSerialised: false }),

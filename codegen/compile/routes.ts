@@ -11,7 +11,7 @@ const VIEW: Shape = { bits: OBJ }
 
 /** The names that the functions of a route may have. */
 export function routeFunctions(route: string): string[] {
-  return ['answer', 'kept', 'error', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
+  return ['answer', 'kept', 'conversation', 'error', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
 }
 
 /** The expressions of some routes: answers of the gateway itself, and how tokens are counted. */
@@ -45,6 +45,17 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
       ])
       const expression = { document, pointer: ['kept', 'answer'], text: data.kept.answer }
       module.export(`${id}_kept`, ['view'], body => module.compile(expression, NOTHING, globals, body))
+    }
+    if (data.conversation) {
+      const globals = new Map([
+        ['conversation', { code: js`view.conversation`, shape: VIEW }],
+        ['body', { code: js`view.body`, bits: ANY & ~FUN }],
+        ['query', { code: js`view.query`, shape: VIEW }],
+        ['path', { code: js`view.path`, shape: VIEW }],
+        ['now', { code: js`view.now`, bits: NUM }],
+      ])
+      const expression = { document, pointer: ['conversation', 'answer'], text: data.conversation.answer }
+      module.export(`${id}_conversation`, ['view'], body => module.compile(expression, NOTHING, globals, body))
     }
     if (typeof data.error === 'object' && data.error.body !== undefined) {
       const { body: text } = data.error

@@ -249,6 +249,10 @@ function keepRule(name: string, project: Project, modules: Modules): Printed<Kee
     itemId: data.item_id,
     final: list(data.final),
     answer: own('answer'),
+    conversation: data.conversation && {
+      members: list(data.conversation.member).map(path => pathOf(path.replace(/^body\./, ''))),
+      items: own('conversation'),
+    },
     ownIds: data.own_ids && {
       answers: data.own_ids.answers.map(pathOf),
       items: data.own_ids.items.map(pathOf),

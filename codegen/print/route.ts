@@ -57,6 +57,11 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     usage: data.usage && { from: queryMember(data.usage.from), to: queryMember(data.usage.to) },
     isStanding: data.standing ? true : undefined,
     kept: data.kept && { answer: functionIn(modules.routes, `${id}_kept`), isRemoved: data.kept.remove },
+    conversation: data.conversation && {
+      prefix: data.conversation.prefix,
+      needsItems: data.conversation.items,
+      answer: functionIn(modules.routes, `${id}_conversation`),
+    },
     isReadiness: data.readiness ? true : undefined,
     fail: data.fail,
     failWith: data.fail_with,

@@ -1,7 +1,7 @@
 // Answers that are kept for the key that made them, so that later requests can continue them.
 
 import { sql } from 'kysely'
-import type { KeptAnswer } from '../../engine/snapshot/model.js'
+import type { KeptAnswer, NewAnswer } from '../../engine/snapshot/model.js'
 import type { Store } from '../store/store.js'
 import type { KeptTable } from '../store/tables.js'
 import { turn } from '../turns.js'
@@ -13,14 +13,6 @@ export interface KeptOptions {
   for: number
   /** Bytes that all of them may take in the store. */
   size: number
-}
-
-export interface NewAnswer extends KeptAnswer {
-  caller: string
-  id: string
-  previous: string | null
-  /** The ids of its items. */
-  items: readonly string[]
 }
 
 /** Characters of a sealed answer; a longer one is not kept. */
@@ -48,22 +40,40 @@ const BETWEEN = '.'
 
 const ownerOf = (caller: string, id: string, part?: Part): string => (part === undefined ? `${caller}\n${id}` : `${caller}\n${id}\n${part}`)
 
-/** Keeps an answer; returns how long it is when it is sealed, 0 if it is too long. An existing one stays. */
+/** The text of a row: both parts of an answer. */
+async function sealedOf({ caller, id, ...parts }: KeptAnswer & { caller: string; id: string }, seal: Seal): Promise<string> {
+  const close = (part: Part): Promise<string> => seal.close(parts[part], ownerOf(caller, id, part))
+  return `${await close('answer')}${BETWEEN}${await close('input')}`
+}
+
+/**
+ * Keeps an answer; returns how long it is when it is sealed, 0 if it is too long. An existing one stays. A conversation is a row
+ * of its own, behind its last turn: that of an answer which belongs to one goes between them.
+ */
 export async function keep({ db }: Store, { seal, ...options }: KeptOptions, answer: NewAnswer): Promise<number> {
-  const { caller, id, previous, items } = answer
-  const close = (part: Part): Promise<string> => seal.close(answer[part], ownerOf(caller, id, part))
-  const sealed = `${await close('answer')}${BETWEEN}${await close('input')}`
+  const { caller, id, conversation, items } = answer
+  const sealed = await sealedOf(answer, seal)
   if (sealed.length > LONGEST) return 0
   const now = Date.now()
+  const expires_at = now + options.for
   await db.transaction().execute(async trx => {
-    const row = { id, caller, previous, created_at: now, expires_at: now + options.for, size: sealed.length, sealed }
+    const own = trx
+      .updateTable('kept')
+      .where('caller', '=', caller)
+      .where('id', '=', conversation ?? '')
+    // It also locks the conversation: another answer that ends at the same time comes after this one.
+    const last = conversation === null ? undefined : await own.set({ expires_at }).returning('previous').executeTakeFirst()
+    const previous = last ? last.previous : answer.previous
+    const row = { id, caller, previous, created_at: now, expires_at, size: sealed.length, sealed }
     const written = await trx
       .insertInto('kept')
       .values(row)
       .onConflict(conflict => conflict.doNothing())
       .executeTakeFirst()
+    if (Number(written.numInsertedOrUpdatedRows ?? 0) === 0) return
+    if (last) await own.set({ previous: id }).execute()
     const rows = [...new Set(items)].slice(0, MOST_ITEMS).map(item_id => ({ caller, item_id, kept_id: id }))
-    if (Number(written.numInsertedOrUpdatedRows ?? 0) === 0 || rows.length === 0) return
+    if (rows.length === 0) return
     await trx
       .insertInto('kept_item')
       .values(rows)
@@ -120,6 +130,29 @@ export async function look(store: Store, options: KeptOptions, caller: string, i
   return (row && (await opened(row, options))) ?? null
 }
 
+/** Replaces the text of an answer. False if it is not the given one any more, or gone: the caller looks again. */
+export async function change(
+  { db }: Store,
+  options: KeptOptions,
+  { caller, id, from, to }: { caller: string; id: string; from: string; to: string },
+): Promise<boolean> {
+  const row = await db.selectFrom('kept').selectAll().where('caller', '=', caller).where('id', '=', id).executeTakeFirst()
+  const was = row && (await opened(row, options))
+  if (row === undefined || was === undefined) return false
+  // The same message may come twice.
+  if (was.answer === to) return true
+  if (was.answer !== from) return false
+  const sealed = await sealedOf({ caller, id, input: was.input, answer: to }, options.seal)
+  const changed = await db
+    .updateTable('kept')
+    .set({ sealed, size: sealed.length, expires_at: Date.now() + options.for })
+    .where('caller', '=', caller)
+    .where('id', '=', id)
+    .where('sealed', '=', row.sealed)
+    .executeTakeFirst()
+  return Number(changed.numUpdatedRows) > 0
+}
+
 type Turn = Pick<KeptTable, 'id' | 'size'>
 
 /** The turns up to an answer, first turn first, as far as they are there; one more than may be if there are too many. */
@@ -149,7 +182,12 @@ async function rowsOf({ db }: Store, caller: string, turns: readonly Turn[]): Pr
 }
 
 /** The conversation up to an answer, first turn first, whose answers start their lifetime anew. Null if it is too long. */
-export async function conversation(store: Store, options: KeptOptions, caller: string, id: string): Promise<KeptAnswer[] | null> {
+export async function conversation(
+  store: Store,
+  options: KeptOptions,
+  caller: string,
+  id: string,
+): Promise<(KeptAnswer & { id: string })[] | null> {
   const chain = await awaited(
     CONTINUATIONS,
     () => chainTo(store, caller, id),
@@ -159,12 +197,12 @@ export async function conversation(store: Store, options: KeptOptions, caller: s
   const rows = await rowsOf(store, caller, chain)
   // A removed turn invalidates everything before it: half a conversation would be a different one.
   if (rows.length < chain.length || rows[0]?.previous !== null) return []
-  const turns: KeptAnswer[] = []
+  const turns: (KeptAnswer & { id: string })[] = []
   let length = 0
   for (const row of rows) {
     const turn = await opened(row, options)
     if (turn === undefined) return []
-    turns.push(turn)
+    turns.push({ id: row.id, ...turn })
     length += turn.input.length + turn.answer.length
     if (length > MOST_TEXT) return null
   }

@@ -104,16 +104,28 @@ export interface KeptAnswer {
   answer: string
 }
 
+/** A kept answer on its way to the store; that of a conversation becomes its last. */
+export interface NewAnswer extends KeptAnswer {
+  caller: string
+  id: string
+  previous: string | null
+  conversation: string | null
+  /** The ids of its items. */
+  items: readonly string[]
+}
+
 /** The questions to a store by name, with their answers. All are idempotent. */
 export interface Questions {
   /** The conversation up to a kept answer, first turn first; an empty list if the answer is unknown, null if it is too long. */
-  kept: { asked: { caller: string; id: string }; told: KeptAnswer[] | null }
+  kept: { asked: { caller: string; id: string }; told: (KeptAnswer & { id: string })[] | null }
   /** The kept answers with some items; `isAwaited`: they may still be on their way to the store. */
   items: { asked: { caller: string; ids: string[]; isAwaited: boolean }; told: KeptAnswer[] | null }
   /** One kept answer. */
   look: { asked: { caller: string; id: string }; told: KeptAnswer | null }
   /** Keeps an answer, unless it is too long. */
-  keep: { asked: KeptAnswer & { caller: string; id: string; previous: string | null; items: string[] }; told: boolean }
+  keep: { asked: NewAnswer; told: boolean }
+  /** Replaces the text of a kept answer, unless it is another one by now, or gone. */
+  change: { asked: { caller: string; id: string; from: string; to: string }; told: boolean }
   remove: { asked: { caller: string; id: string }; told: boolean }
   /** The usage of a key, days in order. Times are milliseconds since 1970; `to` is exclusive. */
   days: { asked: { key: string; from: number; to: number }; told: DayOfUsage[] }

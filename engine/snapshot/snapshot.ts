@@ -136,7 +136,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
     const made = groups && createPage(route, shownTo(groups, models), timesFor(groups, config))
     const isOpen = route.auth.length === 0
     const auth = isOpen ? route.auth : [...beside, ...route.auth]
-    const keep = config.keeps && route.model !== undefined ? plan.dialects[route.dialect]?.keep : undefined
+    const keep = config.keeps && (route.model ?? route.conversation) !== undefined ? plan.dialects[route.dialect]?.keep : undefined
     const limits = { ...route.limits, ...config.limits }
     const errors = errorsOf(route, plan)
     const queryFor = viewOfQuery(route.forwardQuery)

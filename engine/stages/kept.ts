@@ -4,28 +4,19 @@
 import { GatewayError, unknownId } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt, valueAt } from '../core/members.js'
-import { storable } from '../core/text.js'
 import type { Body, Dialect, Json, KeepRule } from '../plan.js'
-import type { KeptAnswer, Key, Route, Snapshot, Store } from '../snapshot/model.js'
+import type { Key, Route, Snapshot, Store } from '../snapshot/model.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { holdsAny } from '../wire/json/markers.js'
 import type { Attempt } from './attempt.js'
 import { type Choice, taskOf } from './choose.js'
+import { conversationWith, unknownConversation } from './conversation.js'
+import { conversationId, isKeptId, lengthOf, listOf, MOST_KEPT, outputOf, refusedOf, tooLong } from './kept-items.js'
 import { limit } from './limit.js'
 import { type Input, inputOf, saidAt, withoutBody } from './read.js'
 
-/** The longest answer, with what its request added, that is kept: characters. */
-const MOST_KEPT = 24 * 1024 * 1024
 /** Kept items that one request may refer to. */
 const MOST_REFERENCES = 1_000
-
-/** Characters of an id under which something is kept: an index of Postgres holds no text of any length. */
-const LONGEST_KEPT_ID = 512
-
-/** Whether anything can be kept under an id. The store is not asked for any other: some stores refuse the question. */
-function isKeptId(id: unknown): id is string {
-  return typeof id === 'string' && id.length <= LONGEST_KEPT_ID && storable(id) === id
-}
 
 /** The request with all kept items that it refers to. Throws `not_found` for an unknown answer. */
 export function restore(
@@ -36,13 +27,37 @@ export function restore(
   exchange: Exchange,
   snapshot: Snapshot,
 ): Input | Promise<Input> {
-  if (keep.when?.(input.outline)) input.turn = { previous: undefined, own: input }
+  const conversation = conversationIn(keep, input)
+  if (keep.when) {
+    const isReferable = keep.when(input.outline)
+    if (isReferable || conversation !== undefined) input.turn = { previous: undefined, conversation, isReferable, own: input }
+  }
+  const given = textSaid(keep.previous, input)
+  if (given !== undefined && conversation !== undefined) throw both(keep)
   // A provider that keeps answers resolves the reference itself.
-  const given = choice.task === undefined ? saidAt({ from: 'body', path: keep.previous }, input, undefined) : undefined
-  const previous = typeof given === 'string' && given !== '' ? given : undefined
-  if (previous === undefined && !refersIn(keep, input)) return input
+  const previous = choice.task === undefined ? given : undefined
+  if (previous === undefined && conversation === undefined && !refersIn(keep, input)) return input
   if (input.turn) input.turn.previous = previous
-  return restored({ keep, previous, input, choice, route, exchange, snapshot, store: snapshot.store as Store })
+  return restored({ keep, previous, conversation, input, choice, route, exchange, snapshot, store: snapshot.store as Store })
+}
+
+function both({ previous, conversation }: KeepRule): GatewayError {
+  const [one, other] = [previous, conversation?.members[0] as readonly string[]].map(path => path.join('.'))
+  return new GatewayError('invalid_request', `'${one}' and '${other}' exclude each other: give one of them.`, { param: one })
+}
+
+/** The id of the conversation that a request names. */
+function conversationIn({ conversation }: KeepRule, input: Input): string | undefined {
+  for (const path of conversation?.members ?? []) {
+    const id = textSaid(path, input)
+    if (id !== undefined) return id
+  }
+  return undefined
+}
+
+function textSaid(path: readonly string[], input: Input): string | undefined {
+  const said = saidAt({ from: 'body', path }, input, undefined)
+  return typeof said === 'string' && said !== '' ? said : undefined
 }
 
 function refersIn({ markers }: KeepRule, { probeBytes }: Input): boolean {
@@ -52,6 +67,7 @@ function refersIn({ markers }: KeepRule, { probeBytes }: Input): boolean {
 interface Restoring {
   keep: KeepRule
   previous: string | undefined
+  conversation: string | undefined
   input: Input
   choice: Choice
   route: Route
@@ -61,25 +77,41 @@ interface Restoring {
 }
 
 async function restored(restoring: Restoring): Promise<Input> {
-  const { keep, previous, input, route, exchange, snapshot, store } = restoring
-  let { body } = input
-  if (previous !== undefined) {
-    if (!isKeptId(previous)) throw unknownId(route, previous)
-    const turns = await store.ask('kept', { caller: exchange.log.key ?? '', id: previous })
-    if (turns === null) throw tooLong(keep)
-    if (turns.length === 0) throw unknownId(route, previous)
-    exchange.hold(lengthOf(turns))
-    const before = turns.flatMap(turn => [...(JSON.parse(turn.input) as Json[]), ...outputOf(keep, turn)])
-    body = keep.continued(body, before) as Body
-  }
-  const items = await itemsOf(body, restoring)
-  if (items !== undefined) body = keep.resolved(body, items) as Body
-  else if (previous === undefined) return input
+  const { keep, previous, conversation, input, route, exchange, snapshot } = restoring
+  const before =
+    previous !== undefined
+      ? await itemsUpTo(previous, restoring)
+      : conversation !== undefined
+        ? await itemsOfConversation(conversation, restoring)
+        : undefined
+  // The provider has the conversation, and appends the answer itself.
+  if (conversation !== undefined && before === undefined) input.turn = undefined
+  const continued = before === undefined ? input.body : (keep.continued(input.body, before) as Body)
+  const items = await itemsOf(continued, restoring)
+  if (before === undefined && items === undefined) return input
+  const body = items === undefined ? continued : keep.resolved(continued, items)
   const bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
   if (bytes.length > route.limits.body) throw tooLong(keep)
   const whole = await inputOf(bytes, route, exchange, snapshot.plan.dialects[route.dialect] as Dialect)
   whole.turn = input.turn
   return whole
+}
+
+/** The items up to a kept answer. */
+async function itemsUpTo(id: string, { keep, route, exchange, store }: Restoring): Promise<Json[]> {
+  const turns = isKeptId(id) ? await store.ask('kept', { caller: exchange.log.key ?? '', id }) : []
+  if (turns === null) throw tooLong(keep)
+  if (turns.length === 0) throw unknownId(route, id)
+  exchange.hold(lengthOf(turns))
+  return turns.flatMap(turn => [...(JSON.parse(turn.input) as Json[]), ...outputOf(keep, turn)])
+}
+
+/** The items of a kept conversation; undefined if it is unknown here, but a provider may have it. */
+async function itemsOfConversation(id: string, { keep, choice, exchange, store }: Restoring): Promise<Json[] | undefined> {
+  const found = await conversationWith(id, keep, exchange, store)
+  if (found !== undefined) return found.items.map(one => memberAt(one, ['item']) as Json)
+  if (choice.bindings.every(binding => binding.keepsHere)) throw unknownConversation(id)
+  return undefined
 }
 
 /** The kept items that a request refers to, by id; undefined if there are none. */
@@ -109,39 +141,27 @@ function unknownItem(id: string): GatewayError {
   return new GatewayError('not_found', `No kept item of yours has the id '${id}'.`, { code: 'not_found' })
 }
 
-/** A short request may refer to a long conversation: its memory counts like that of a body which holds all of it. */
-function lengthOf(answers: readonly KeptAnswer[]): number {
-  return answers.reduce((sum, { input, answer }) => sum + input.length + answer.length, 0)
-}
-
-function outputOf(keep: KeepRule, { answer }: KeptAnswer): Json[] {
-  return listOf(keep.output(JSON.parse(answer)))
-}
-
-function listOf(value: Json): Json[] {
-  return Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
-}
-
-function tooLong(keep: KeepRule): GatewayError {
-  return new GatewayError('too_large', 'The conversation that this request continues is too long.', { param: keep.previous.at(-1) })
-}
-
 /** A function that keeps an answer; undefined if the answer is not to be kept here, or no client gets it. */
 export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((answer: Json) => void) | undefined {
   const { turn } = input
   const { keep } = binding.from
   const { store } = snapshot
-  if (turn === undefined || keep === undefined || store === undefined || !binding.keepsHere || exchange.log.isMirror) return undefined
+  if (turn === undefined || keep === undefined || store === undefined || exchange.log.isMirror) return undefined
+  const isReferable = turn.isReferable && binding.keepsHere
+  const conversation = turn.conversation === undefined ? null : conversationId(turn.conversation)
+  if (!isReferable && conversation === null) return undefined
   return answer => {
-    const id = memberAt(answer, [keep.id])
-    if (!isKeptId(id)) return
+    const own = memberAt(answer, [keep.id])
+    // A conversation has all turns, also those that clients cannot refer to.
+    const id = isKeptId(own) && isReferable ? own : conversation === null ? undefined : conversationId(exchange.id)
+    if (id === undefined) return
     const items = listOf(keep.output(answer))
       .map(item => memberAt(item, [keep.itemId]))
       .filter(isKeptId)
     const input = releaseDigits(JSON.stringify(listOf(keep.items(turn.own.body))))
     const text = JSON.stringify(answer)
     if (input.length + text.length > MOST_KEPT) return
-    const kept = { caller: exchange.log.key ?? '', id, previous: turn.previous ?? null, items, input, answer: text }
+    const kept = { caller: exchange.log.key ?? '', id, previous: turn.previous ?? null, conversation, items, input, answer: text }
     // The answer is kept before the client gets it, so that a request which continues it finds it. If the store is away,
     // the answer is not kept and the client gets it all the same; the control process logs that.
     store.ask('keep', kept).catch(() => undefined)
@@ -166,9 +186,4 @@ export async function answerKept(route: Route, key: Key | undefined, exchange: E
   if (kept.isRemoved) await store.ask('remove', { caller, id })
   exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
   return true
-}
-
-function refusedOf(refused: Json): GatewayError {
-  const text = (name: string): string | undefined => memberAt(refused, [name])?.toString()
-  return new GatewayError('invalid_request', text('message') ?? 'Invalid request.', { param: text('param'), code: text('code') })
 }

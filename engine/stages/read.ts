@@ -59,6 +59,10 @@ export function saidAt(member: Member, input: Input, exchange: Exchange | undefi
 export interface Turn {
   /** The id of the kept answer that the request continues. */
   previous: string | undefined
+  /** The id of the kept conversation that it continues, and that its answer becomes part of. */
+  conversation: string | undefined
+  /** Whether clients may refer to the answer by its id. */
+  isReferable: boolean
   /** The request as the client sent it. */
   own: Input
 }
@@ -210,7 +214,7 @@ export async function readObject(route: Route, exchange: Exchange): Promise<Json
  */
 export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect: Dialect, usual?: string): Input | Promise<Input> {
   // An action on an existing resource may need no body.
-  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
+  const body = bytes.length === 0 && (route.follow ?? route.conversation) !== undefined ? {} : parse(bytes, dialect)
   checkDepth(body, bytes.length)
   const place = placeIn(route, dialect)
   if (usual !== undefined && namesNone(place, body)) return inputOf(naming(bytes, body, place, usual), route, exchange, dialect)

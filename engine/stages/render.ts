@@ -52,7 +52,7 @@ export function contextOf({ binding, choice, input, route, exchange }: Attempt):
     query: route.queryFor(choice.query ?? exchange.query),
   }
   if (task) ctx.task = task.id
-  if (input.turn) ctx.kept = { previous: input.turn.previous ?? null }
+  if (input.turn?.isReferable) ctx.kept = { previous: input.turn.previous ?? null, conversation: input.turn.conversation ?? null }
   return ctx
 }
 

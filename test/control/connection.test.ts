@@ -99,7 +99,7 @@ test('a control process that takes nothing is given up: little waits for it, and
   client.record(exchangeOf('one'), 1, false)
   const input = 'x'.repeat(20 * 1024 * 1024)
   const ask = (): Promise<unknown> =>
-    client.ask('keep', { caller: 'one', id: 'a', previous: null, items: [], input, answer: '' }).then(
+    client.ask('keep', { caller: 'one', id: 'a', previous: null, conversation: null, items: [], input, answer: '' }).then(
       () => 'kept',
       () => 'refused',
     )

@@ -13,11 +13,12 @@ import type * as SealModule from '../../control/kept/seal.js'
 import type * as QuestionsModule from '../../control/questions.js'
 import type { Keeper } from '../../control/store/keeper.js'
 import type { Question } from '../../engine/control/messages.js'
+import type { NewAnswer } from '../../engine/snapshot/model.js'
 import { still } from '../polling.js'
 import { onEachEngine, openStore, type Store } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
-const { conversation, expire, answersWithItems, keep, look, remove, shrink } = (await import(
+const { change, conversation, expire, answersWithItems, keep, look, remove, shrink } = (await import(
   built('control/kept/kept.js')
 )) as typeof KeptModule
 const { createSeal } = (await import(built('control/kept/seal.js'))) as typeof SealModule
@@ -29,10 +30,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const HOUR = 3_600_000
 const options = { seal: createSeal(['a secret of some length'], ''), for: HOUR, size: 1e9 }
-const turn = (id: string, previous: string | null, more = {}): KeptModule.NewAnswer => ({
+const turn = (id: string, previous: string | null, more = {}): NewAnswer => ({
   caller: 'ada',
   id,
   previous,
+  conversation: null,
   items: [`item-of-${id}`],
   input: JSON.stringify([`asked ${id}`]),
   answer: JSON.stringify({ id }),
@@ -74,6 +76,38 @@ onEachEngine(make => {
     expect(await answersWithItems(store, options, 'ada', ['item-of-b'], false)).toEqual([])
     // Half a conversation would be another one.
     expect(await conversation(store, options, 'ada', 'c')).toEqual([])
+    await store.close()
+  })
+
+  test('answers that end at the same time all become part of their conversation, each once', async () => {
+    const store = await open()
+    const idsOf = async (id: string): Promise<string[] | undefined> => (await conversation(store, options, 'ada', id))?.map(({ id }) => id)
+    await keep(store, options, turn('talk', null))
+    const ids = Array.from({ length: 20 }, (_, index) => `turn-${index}`)
+    // The same message may come twice.
+    await Promise.all([...ids, ...ids].map(id => keep(store, options, turn(id, null, { conversation: 'talk' }))))
+    const all = await idsOf('talk')
+    expect(all?.at(-1)).toBe('talk')
+    expect(all?.slice(0, -1).sort()).toEqual(ids.sort())
+    // An answer can be continued beside the conversation that it is in.
+    await keep(store, options, turn('aside', all?.[2] ?? null))
+    expect(await idsOf('aside')).toEqual([...(all?.slice(0, 3) ?? []), 'aside'])
+    // Of a conversation that was deleted meanwhile it is an answer like others.
+    await remove(store, 'ada', 'talk')
+    await keep(store, options, turn('late', null, { conversation: 'talk' }))
+    expect([await idsOf('late'), await idsOf('talk')]).toEqual([['late'], []])
+    await store.close()
+  })
+
+  test('of changes that cross each other one takes place, and the others learn that they did not', async () => {
+    const store = await open()
+    await keep(store, options, turn('talk', null, { answer: '0' }))
+    const to = (to: string, from = '0', caller = 'ada'): Promise<boolean> => change(store, options, { caller, id: 'talk', from, to })
+    const done = await Promise.all(['1', '2', '3', '4'].map(text => to(text)))
+    expect(done.filter(one => one)).toHaveLength(1)
+    const { answer, input } = (await look(store, options, 'ada', 'talk')) ?? { answer: '', input: '' }
+    expect([answer, input]).toEqual([['1', '2', '3', '4'][done.indexOf(true)], '["asked talk"]'])
+    expect([await to(answer), await to('5', answer, 'bob'), await to('5', answer), await to('6')]).toEqual([true, false, true, false])
     await store.close()
   })
 
@@ -134,7 +168,7 @@ onEachEngine(make => {
     await store.db.insertInto('kept_item').values({ caller: 'ada', item_id: 'i', kept_id: 'old' }).execute()
     const whole = { input: '["asked"]', answer: '{"id":"old"}' }
     expect(await look(store, options, 'ada', 'old')).toEqual(whole)
-    expect(await conversation(store, options, 'ada', 'old')).toEqual([whole])
+    expect(await conversation(store, options, 'ada', 'old')).toEqual([{ id: 'old', ...whole }])
     expect(await answersWithItems(store, options, 'ada', ['i'], false)).toMatchObject([{ answer: whole.answer }])
     await store.close()
   })

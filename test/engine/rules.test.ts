@@ -118,6 +118,7 @@ function namesOfData(): Set<string> {
 /** Names that the engine uses with another meaning. All others are forbidden in its code. */
 const ORDINARY: Record<string, string> = {
   key: 'a kind of name in records, and a question to the control process',
+  items: 'a question to the store, and a member of what a route changes in a conversation',
   tags: 'what a key is told apart by in reports',
   billing: 'a kind of error, as it is called in the data',
   error: 'a member of the log, and of an answer that is none',

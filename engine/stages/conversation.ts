@@ -1,0 +1,95 @@
+// Conversations that the gateway keeps in its store. A conversation is a row of its own behind its turns: its text is what the
+// routes keep about it, and an answer that belongs to it becomes its last turn.
+
+import { GatewayError, unknownId } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import { memberAt } from '../core/members.js'
+import type { Json, KeepRule } from '../plan.js'
+import type { Key, Route, Snapshot, Store } from '../snapshot/model.js'
+import { conversationId, isKeptId, lengthOf, listOf, MOST_KEPT, outputOf, refusedOf, tooLong } from './kept-items.js'
+import { limit } from './limit.js'
+import { type Input, withoutBody } from './read.js'
+
+interface Conversation {
+  /** What the routes keep about it, as JSON text. */
+  text: string
+  about: Json
+  /** Its items, as its dialect lists them. */
+  items: Json[]
+}
+
+/** How often a change is tried again that others cross. */
+const MOST_TRIES = 20
+
+export function unknownConversation(id: string): GatewayError {
+  return new GatewayError('not_found', `Conversation with id '${id.slice(0, 100)}' not found.`, { code: 'not_found' })
+}
+
+/** A conversation with its items; undefined if there is none. */
+export async function conversationWith(id: string, keep: KeepRule, exchange: Exchange, store: Store): Promise<Conversation | undefined> {
+  const rows = isKeptId(id) ? await store.ask('kept', { caller: exchange.log.key ?? '', id: conversationId(id) }) : []
+  if (rows === null) throw tooLong(keep)
+  const own = rows.at(-1)
+  if (own === undefined) return undefined
+  exchange.hold(lengthOf(rows))
+  const about: Json = JSON.parse(own.answer)
+  const turns = rows.slice(0, -1).map(turn => ({ id: turn.id, input: JSON.parse(turn.input) as Json, output: outputOf(keep, turn) }))
+  return { text: own.answer, about, items: listOf(keep.conversation?.items({ about, turns })) }
+}
+
+/** The same without its items: its turns are not read. */
+async function conversationAlone(id: string, exchange: Exchange, store: Store): Promise<Conversation | undefined> {
+  const own = isKeptId(id) ? await store.ask('look', { caller: exchange.log.key ?? '', id: conversationId(id) }) : null
+  return own === null ? undefined : { text: own.answer, about: JSON.parse(own.answer), items: [] }
+}
+
+/** Answers a request about a conversation, and does what it asks for. */
+export async function answerConversation(
+  route: Route,
+  input: Input,
+  key: Key | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): Promise<void> {
+  const { store } = snapshot
+  const { keep, follow, conversation: rule } = route
+  if (store === undefined || keep === undefined || rule === undefined)
+    throw new GatewayError('not_implemented', 'This gateway keeps no conversations.')
+  input.settle?.()
+  if (snapshot.hasLimits()) await limit(route, withoutBody(), key, undefined, exchange, snapshot)
+  const caller = exchange.log.key ?? ''
+  const id = follow === undefined ? `${rule.prefix ?? ''}${exchange.id}` : (exchange.params[follow.path[0] as string] as string)
+  const row = conversationId(id)
+  const next = conversationId(exchange.id)
+  const find = async (): Promise<Conversation> => {
+    if (follow === undefined) return { text: '', about: null, items: [] }
+    const found = rule.needsItems ? await conversationWith(id, keep, exchange, store) : await conversationAlone(id, exchange, store)
+    if (found === undefined) throw unknownId(route, id)
+    return found
+  }
+  /** Whether it took place; otherwise another request has changed the conversation since it was read. */
+  const write = async (told: Json, was: string): Promise<boolean> => {
+    const about = memberAt(told, ['about'])
+    const items = listOf(memberAt(told, ['items']))
+    const [to, added] = [JSON.stringify(about), JSON.stringify(items)]
+    if (added.length > MOST_KEPT || (to?.length ?? 0) > MOST_KEPT) throw tooLong(keep)
+    const nothing = { caller, previous: null, items: [], input: '[]' }
+    if (follow === undefined) await store.ask('keep', { ...nothing, id: row, conversation: null, answer: to })
+    else if (about !== undefined && !(await store.ask('change', { caller, id: row, from: was, to }))) return false
+    if (items.length > 0) await store.ask('keep', { ...nothing, id: next, conversation: row, input: added, answer: '{}' })
+    if (memberAt(told, ['removed']) === true) await store.ask('remove', { caller, id: row })
+    return true
+  }
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const { text, about, items } = await find()
+    const now = Math.floor(Date.now() / 1000)
+    const { query, params: path } = exchange
+    const told = rule.answer({ conversation: { id, about, items, next }, body: input.body, query, path, now })
+    const body = memberAt(told, ['body'])
+    if (body === undefined) throw refusedOf(memberAt(told, ['refused']))
+    if (!(await write(told, text))) continue
+    exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
+    return
+  }
+  throw new GatewayError('conflict', 'Others are changing this conversation: try again.', { retryAfter: '1' })
+}

@@ -1,0 +1,49 @@
+// What is read of kept answers, wherever they are used.
+
+import { GatewayError } from '../core/errors.js'
+import { memberAt } from '../core/members.js'
+import { storable } from '../core/text.js'
+import type { Json, KeepRule } from '../plan.js'
+import type { KeptAnswer } from '../snapshot/model.js'
+
+/** The longest answer, with what its request added, that is kept: characters. */
+export const MOST_KEPT = 24 * 1024 * 1024
+
+/** Characters of an id under which something is kept: an index of Postgres holds no text of any length. */
+const LONGEST_KEPT_ID = 512
+
+/** What the ids of conversations, and of their turns, begin with in the store. */
+const CONVERSATION = 'conversation/'
+
+/** The id in the store of a conversation, or of a turn in one: clients cannot request it as that of an answer. */
+export const conversationId = (id: string): string => `${CONVERSATION}${id}`
+
+/** Whether anything can be kept under an id. The store is not asked for any other: some stores refuse the question. */
+export function isKeptId(id: unknown): id is string {
+  return typeof id === 'string' && id.length <= LONGEST_KEPT_ID && storable(id) === id && !id.startsWith(CONVERSATION)
+}
+
+/** A short request may refer to a long conversation: its memory counts like that of a body which holds all of it. */
+export function lengthOf(answers: readonly KeptAnswer[]): number {
+  return answers.reduce((sum, { input, answer }) => sum + input.length + answer.length, 0)
+}
+
+export function outputOf(keep: KeepRule, { answer }: KeptAnswer): Json[] {
+  return listOf(keep.output(JSON.parse(answer)))
+}
+
+export function listOf(value: Json): Json[] {
+  return Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
+}
+
+export function tooLong(keep: KeepRule): GatewayError {
+  return new GatewayError('too_large', 'The conversation that this request continues is too long.', { param: keep.previous.at(-1) })
+}
+
+/** The refusal that a route's expression made. */
+export function refusedOf(refused: Json): GatewayError {
+  const isMissing = memberAt(refused, ['missing']) === true
+  const text = (name: string): string | undefined => memberAt(refused, [name])?.toString()
+  const more = { param: text('param'), code: text('code') }
+  return new GatewayError(isMissing ? 'not_found' : 'invalid_request', text('message') ?? 'Invalid request.', more)
+}

@@ -1,0 +1,265 @@
+// Kept conversations: official clients begin, change and read them, and responses of every provider continue them.
+
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Agent, OpenAIConversationsSession, OpenAIResponsesModel, Runner } from '@openai/agents'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createStage, type Instance, type Stage } from './stage.js'
+
+interface Said {
+  role: string
+  content: unknown
+}
+
+/** A provider of chat that answers with the number of the request. */
+async function startChat(): Promise<{ url: string; seen: Said[][]; server: Server }> {
+  const seen: Said[][] = []
+  const server = createServer((request, response) => {
+    let text = ''
+    request.on('data', part => (text += part))
+    request.on('end', () => {
+      const { messages, stream } = JSON.parse(text) as { messages: Said[]; stream?: boolean }
+      seen.push(messages)
+      const message = { role: 'assistant', content: `turn ${seen.length}` }
+      const head = { id: `c${seen.length}`, created: 1, model: 'x' }
+      const end = { finish_reason: 'stop', index: 0 }
+      const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+      if (!stream) {
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify({ ...head, object: 'chat.completion', choices: [{ ...end, message }], usage }))
+        return
+      }
+      response.setHeader('content-type', 'text/event-stream')
+      response.write(
+        `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ ...end, delta: message }], usage })}\n\n`,
+      )
+      response.end('data: [DONE]\n\n')
+    })
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, server }
+}
+
+let stage: Stage
+let chat: Awaited<ReturnType<typeof startChat>>
+let gateway: Instance
+let client: OpenAI
+let other: OpenAI
+
+beforeAll(async () => {
+  stage = await createStage()
+  chat = await startChat()
+  gateway = await stage.start({
+    workers: 2,
+    upstreams: {
+      chat: { provider: 'mistral', base: chat.url, secret: 'none' },
+      claude: { provider: 'anthropic', base: stage.simulator.url, secret: 'none' },
+      local: { provider: 'ollama', base: stage.simulator.url, secret: 'none' },
+      official: { provider: 'openai', base: stage.simulator.url, secret: 'none' },
+    },
+    models: {
+      m: { targets: [{ upstream: 'chat', model: 'x' }] },
+      claude: { targets: [{ upstream: 'claude', model: 'sim' }] },
+      local: { targets: [{ upstream: 'local', model: 'sim' }] },
+      official: { targets: [{ upstream: 'official', model: 'sim' }] },
+    },
+    patterns: {
+      names: { words: ['Blue Heron'], mask: '[name]', in: ['request'] },
+      secrets: { words: ['merger'], do: 'block', in: ['request'] },
+    },
+    keys: [
+      { name: 'ada', value: 'key-of-ada' },
+      { name: 'bob', value: 'key-of-bob' },
+    ],
+  })
+  const connected = (apiKey: string): OpenAI => new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+  client = connected('key-of-ada')
+  other = connected('key-of-bob')
+})
+afterAll(async () => {
+  await stage?.close()
+  chat?.server.close()
+})
+
+const NOT_FOUND = { status: 404, message: expect.stringContaining('not found') }
+const contents = (messages: Said[] | undefined): unknown[] => (messages ?? []).map(({ content }) => content)
+const user = (content: string): { role: 'user'; content: string } => ({ role: 'user', content })
+
+type Item = { id: string; content?: { text?: string }[] }
+const textsOf = (items: readonly object[]): unknown[] => (items as Item[]).map(({ content }) => content?.[0]?.text)
+const idsOf = (items: readonly object[]): string[] => (items as Item[]).map(({ id }) => id)
+async function all(conversation: string): Promise<object[]> {
+  const items: object[] = []
+  for await (const item of client.conversations.items.list(conversation, { order: 'asc', limit: 2 })) items.push(item)
+  return items
+}
+
+test('the official client begins, reads, changes and deletes a conversation', async () => {
+  const empty = await client.conversations.create()
+  expect(empty).toMatchObject({ id: expect.stringMatching(/^conv_/), object: 'conversation', metadata: {} })
+  expect(Math.abs(empty.created_at - Date.now() / 1000)).toBeLessThan(600)
+  const made = await client.conversations.create({ metadata: { topic: 'x' }, items: [user('One'), user('Two')] })
+  expect(await client.conversations.retrieve(made.id)).toEqual(made)
+  const changed = await client.conversations.update(made.id, { metadata: { topic: 'y' } })
+  expect(changed).toEqual({ ...made, metadata: { topic: 'y' } })
+  expect(await client.conversations.retrieve(made.id)).toEqual(changed)
+  expect(textsOf(await all(made.id))).toEqual(['One', 'Two'])
+  // Another key has no such conversation.
+  for (const call of [
+    () => other.conversations.retrieve(made.id),
+    () => other.conversations.update(made.id, { metadata: {} }),
+    () => other.conversations.items.list(made.id),
+    () => other.conversations.items.create(made.id, { items: [user('x')] }),
+    () => other.conversations.delete(made.id),
+    () => other.responses.create({ model: 'm', input: 'x', conversation: made.id }),
+  ])
+    await expect(call()).rejects.toMatchObject(NOT_FOUND)
+  expect(await client.conversations.delete(made.id)).toEqual({ id: made.id, object: 'conversation.deleted', deleted: true })
+  await expect(client.conversations.retrieve(made.id)).rejects.toMatchObject(NOT_FOUND)
+  await expect(client.responses.create({ model: 'm', input: 'x', conversation: made.id })).rejects.toMatchObject(NOT_FOUND)
+})
+
+test('whole and streamed responses continue a conversation and become part of it', async () => {
+  const { id } = await client.conversations.create({ items: [user('First')] })
+  const one = await client.responses.create({ model: 'm', input: 'Second', conversation: id })
+  expect([one.conversation, one.previous_response_id]).toEqual([{ id }, null])
+  expect(contents(chat.seen.at(-1))).toEqual(['First', 'Second'])
+  const two = await client.responses.stream({ model: 'm', input: [user('Third')], conversation: { id } }).finalResponse()
+  expect(contents(chat.seen.at(-1))).toEqual(['First', 'Second', one.output_text, 'Third'])
+  // What is not to be requested again belongs to it all the same.
+  const three = await client.responses.create({ model: 'm', input: 'Fourth', conversation: id, store: false })
+  await expect(client.responses.retrieve(three.id)).rejects.toMatchObject({ status: 404 })
+  await client.conversations.items.create(id, { items: [user('Fifth')] })
+  const said = ['First', 'Second', one.output_text, 'Third', two.output_text, 'Fourth', three.output_text, 'Fifth']
+  expect(textsOf(await all(id))).toEqual(said)
+  // Its responses are there, and can be continued without it.
+  expect((await client.responses.retrieve(two.id)).output_text).toBe(two.output_text)
+  await client.responses.create({ model: 'm', input: 'Aside', previous_response_id: two.id })
+  expect(contents(chat.seen.at(-1))).toEqual([...said.slice(0, 5), 'Aside'])
+  expect(textsOf(await all(id))).toEqual(said)
+})
+
+test.each(['claude', 'local', 'official'])('%s continues a conversation that another provider began', async model => {
+  const { id } = await client.conversations.create()
+  const begun = await client.responses.create({ model: 'm', input: 'Begin', conversation: id })
+  const next = await client.responses.create({ model, input: 'Go on', conversation: id })
+  const streamed = await client.responses.stream({ model, input: 'And on', conversation: id }).finalResponse()
+  await client.responses.create({ model: 'm', input: 'End', conversation: id })
+  const said = ['Begin', begun.output_text, 'Go on', next.output_text, 'And on', streamed.output_text, 'End']
+  expect(contents(chat.seen.at(-1))).toEqual(said)
+  expect(textsOf(await all(id)).slice(0, -1)).toEqual(said)
+})
+
+test('a conversation that is unknown here may be at a provider that keeps responses, and nowhere else', async () => {
+  const elsewhere = { input: 'x', conversation: 'conv_elsewhere' }
+  expect((await client.responses.create({ model: 'official', ...elsewhere })).output_text).not.toBe('')
+  for (const model of ['m', 'claude', 'local'])
+    await expect(client.responses.create({ model, ...elsewhere })).rejects.toMatchObject(NOT_FOUND)
+  await expect(client.conversations.retrieve('conv_elsewhere')).rejects.toMatchObject(NOT_FOUND)
+})
+
+test('items are listed in pages, found by their ids, and removed', async () => {
+  const { id } = await client.conversations.create({ items: ['1', '2', '3', '4', '5'].map(user) })
+  const items = await all(id)
+  expect(new Set(idsOf(items)).size).toBe(5)
+  const newest = await client.conversations.items.list(id, { limit: 2 })
+  expect([textsOf(newest.data), newest.has_more]).toEqual([['5', '4'], true])
+  const added = await client.conversations.items.create(id, { items: [user('6'), { role: 'assistant', content: '7' }] })
+  expect(textsOf(added.data)).toEqual(['6', '7'])
+  expect(added).toMatchObject({ object: 'list', has_more: false, data: [{ type: 'message', status: 'completed' }, { role: 'assistant' }] })
+  const [six] = idsOf(added.data) as [string]
+  expect(await client.conversations.items.retrieve(six, { conversation_id: id })).toEqual(added.data[0])
+  // Removals at the same time are all done.
+  const gone = idsOf(items).slice(1, 4)
+  await Promise.all(gone.map(item => client.conversations.items.delete(item, { conversation_id: id })))
+  expect(textsOf(await all(id))).toEqual(['1', '5', '6', '7'])
+  for (const item of [gone[0] as string, 'msg_nothing'])
+    for (const call of [
+      () => client.conversations.items.retrieve(item, { conversation_id: id }),
+      () => client.conversations.items.delete(item, { conversation_id: id }),
+    ])
+      await expect(call()).rejects.toMatchObject(NOT_FOUND)
+  await client.responses.create({ model: 'm', input: '8', conversation: id })
+  expect(contents(chat.seen.at(-1))).toEqual(['1', '5', '6', '7', '8'])
+})
+
+test('what is added at the same time is all there, each once', async () => {
+  const { id } = await client.conversations.create()
+  const words = Array.from({ length: 8 }, (_, index) => `word ${index}`)
+  const settled = await Promise.allSettled<unknown>(
+    words.map((word, index) =>
+      index % 2 === 0
+        ? client.conversations.items.create(id, { items: [user(word)] })
+        : client.responses.create({ model: 'm', input: word, conversation: id }),
+    ),
+  )
+  // On a busy machine the store may need too long for one of them, which is then refused.
+  const done = words.filter((_, index) => settled[index]?.status === 'fulfilled')
+  expect(done.length).toBeGreaterThan(1)
+  const texts = textsOf(await all(id)) as string[]
+  expect(texts.filter(text => done.includes(text)).sort()).toEqual(done)
+})
+
+test('the session of the Agents SDK keeps its conversation here', async () => {
+  const session = new OpenAIConversationsSession({ client })
+  const agent = new Agent({ name: 'Agent', model: new OpenAIResponsesModel(client, 'm') })
+  const runner = new Runner({ tracingDisabled: true })
+  const first = await runner.run(agent, 'My name is Ada.', { session })
+  const second = await runner.run(agent, 'What is my name?', { session })
+  expect(contents(chat.seen.at(-1))).toEqual(['My name is Ada.', first.finalOutput, 'What is my name?'])
+  await session.popItem()
+  const said = ['My name is Ada.', first.finalOutput, 'What is my name?', second.finalOutput]
+  expect(textsOf(await all(await session.getSessionId()))).toEqual(said.slice(0, 3))
+  await session.clearSession()
+  await runner.run(agent, 'Who am I?', { session })
+  expect(contents(chat.seen.at(-1))).toEqual(['Who am I?'])
+})
+
+test('patterns look at what is added to a conversation', async () => {
+  const masked = await client.conversations.create({ items: [user('About Blue Heron')] })
+  await client.conversations.items.create(masked.id, { items: [user('Blue Heron again')] })
+  expect(textsOf(await all(masked.id))).toEqual(['About [name]', '[name] again'])
+  for (const call of [
+    () => client.conversations.create({ items: [user('the merger')] }),
+    () => client.conversations.items.create(masked.id, { items: [user('the merger')] }),
+  ])
+    await expect(call()).rejects.toMatchObject({ status: 403, code: 'blocked_pattern' })
+})
+
+test('what is wrong with a request is said', async () => {
+  const { id } = await client.conversations.create()
+  const { id: response } = await client.responses.create({ model: 'm', input: 'x' })
+  const both = { model: 'm', input: 'x', conversation: id, previous_response_id: response }
+  await expect(client.responses.create(both)).rejects.toMatchObject({ status: 400, param: 'previous_response_id' })
+  const post = (path: string, body: object): Promise<Response> =>
+    fetch(`${gateway.url}/v1${path}`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer key-of-ada', 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  for (const [path, body, param] of [
+    ['/conversations', { metadata: { a: 1 } }, 'metadata.a'],
+    ['/conversations', { items: Array.from({ length: 21 }, () => user('x')) }, 'items'],
+    [`/conversations/${id}/items`, {}, 'items'],
+  ] as const) {
+    const refused = await post(path, body)
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param } }])
+  }
+  await expect(client.conversations.items.list(id, { limit: 1000 })).rejects.toMatchObject({ status: 400, param: 'limit' })
+  // An id of one kind is none of the other.
+  for (const call of [
+    () => client.conversations.retrieve(response),
+    () => client.responses.retrieve(id),
+    () => client.responses.delete(id),
+    () => client.responses.retrieve(`conversation/${id}`),
+  ])
+    await expect(call()).rejects.toMatchObject({ status: 404 })
+  await expect(client.responses.create({ model: 'm', input: 'x', previous_response_id: id })).rejects.toMatchObject({ status: 400 })
+})
+
+test('a gateway without a store says that it keeps none', async () => {
+  const bare = await stage.start({ store: null, keys: [{ name: 'ada', value: 'key-of-ada' }] })
+  const without = new OpenAI({ apiKey: 'key-of-ada', baseURL: `${bare.url}/v1`, maxRetries: 0 })
+  await expect(without.conversations.create()).rejects.toMatchObject({ status: 501, message: expect.stringContaining('conversations') })
+})
