@@ -96,12 +96,16 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
       )
     }
     const { conversation, own_ids: own } = keep
-    if (conversation)
-      module.export('keep_conversation', ['input'], body =>
-        module.compile(source(['keep', 'conversation', 'items'], conversation.items), objectInput(js`input`), new Map(), body, {
-          isSerialised: false,
-        }),
+    for (const [name, part] of [
+      ['conversation', 'items'],
+      ['refuse', 'refuse'],
+    ] as const) {
+      const text = conversation?.[part]
+      if (text === undefined) continue
+      module.export(`keep_${name}`, ['input'], body =>
+        module.compile(source(['keep', 'conversation', part], text), objectInput(js`input`), new Map(), body, { isSerialised: false }),
       )
+    }
     if (own)
       module.export('keep_own', ['input'], body =>
         module.compile(source(['keep', 'own_ids', 'when'], own.when), objectInput(js`input`), new Map(), body, { isSerialised: false }),

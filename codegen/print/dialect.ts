@@ -252,6 +252,7 @@ function keepRule(name: string, project: Project, modules: Modules): Printed<Kee
     conversation: data.conversation && {
       members: list(data.conversation.member).map(path => pathOf(path.replace(/^body\./, ''))),
       items: own('conversation'),
+      refuse: data.conversation.refuse === undefined ? undefined : own('refuse'),
     },
     ownIds: data.own_ids && {
       answers: data.own_ids.answers.map(pathOf),

@@ -5,7 +5,7 @@ import { GatewayError, unknownId } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt } from '../core/members.js'
 import type { Json, KeepRule } from '../plan.js'
-import type { Key, Route, Snapshot, Store } from '../snapshot/model.js'
+import type { Key, NewAnswer, Route, Snapshot, Store } from '../snapshot/model.js'
 import { conversationId, isKeptId, lengthOf, listOf, MOST_KEPT, outputOf, refusedOf, tooLong } from './kept-items.js'
 import { limit } from './limit.js'
 import { type Input, withoutBody } from './read.js'
@@ -72,11 +72,13 @@ export async function answerConversation(
     const about = memberAt(told, ['about'])
     const items = listOf(memberAt(told, ['items']))
     const [to, added] = [JSON.stringify(about), JSON.stringify(items)]
-    if (added.length > MOST_KEPT || (to?.length ?? 0) > MOST_KEPT) throw tooLong(keep)
-    const nothing = { caller, previous: null, items: [], input: '[]' }
-    if (follow === undefined) await store.ask('keep', { ...nothing, id: row, conversation: null, answer: to })
+    const put = async (kept: Pick<NewAnswer, 'id' | 'conversation' | 'input' | 'answer'>): Promise<void> => {
+      const isShort = kept.input.length + kept.answer.length <= MOST_KEPT
+      if (!isShort || !(await store.ask('keep', { caller, previous: null, items: [], ...kept }))) throw tooLong(keep)
+    }
+    if (follow === undefined) await put({ id: row, conversation: null, input: '[]', answer: to })
     else if (about !== undefined && !(await store.ask('change', { caller, id: row, from: was, to }))) return false
-    if (items.length > 0) await store.ask('keep', { ...nothing, id: next, conversation: row, input: added, answer: '{}' })
+    if (items.length > 0) await put({ id: next, conversation: row, input: added, answer: '{}' })
     if (memberAt(told, ['removed']) === true) await store.ask('remove', { caller, id: row })
     return true
   }

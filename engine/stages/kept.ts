@@ -107,9 +107,13 @@ async function itemsUpTo(id: string, { keep, route, exchange, store }: Restoring
 }
 
 /** The items of a kept conversation; undefined if it is unknown here, but a provider may have it. */
-async function itemsOfConversation(id: string, { keep, choice, exchange, store }: Restoring): Promise<Json[] | undefined> {
+async function itemsOfConversation(id: string, { keep, input, choice, exchange, store }: Restoring): Promise<Json[] | undefined> {
   const found = await conversationWith(id, keep, exchange, store)
-  if (found !== undefined) return found.items.map(one => memberAt(one, ['item']) as Json)
+  if (found !== undefined) {
+    const why = keep.conversation?.refuse?.(input.body)
+    if (typeof why === 'string') throw new GatewayError('invalid_request', why, { param: keep.conversation?.members[0]?.join('.') })
+    return found.items.map(one => memberAt(one, ['item']) as Json)
+  }
   if (choice.bindings.every(binding => binding.keepsHere)) throw unknownConversation(id)
   return undefined
 }

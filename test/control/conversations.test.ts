@@ -231,6 +231,11 @@ test('what is wrong with a request is said', async () => {
   const { id } = await client.conversations.create()
   const { id: response } = await client.responses.create({ model: 'm', input: 'x' })
   const both = { model: 'm', input: 'x', conversation: id, previous_response_id: response }
+  await expect(client.responses.create({ model: 'official', input: 'x', conversation: id, background: true })).rejects.toMatchObject({
+    status: 400,
+    param: 'conversation',
+    message: expect.stringContaining('background'),
+  })
   await expect(client.responses.create(both)).rejects.toMatchObject({ status: 400, param: 'previous_response_id' })
   const post = (path: string, body: object): Promise<Response> =>
     fetch(`${gateway.url}/v1${path}`, {
