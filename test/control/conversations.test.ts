@@ -67,6 +67,7 @@ beforeAll(async () => {
     patterns: {
       names: { words: ['Blue Heron'], mask: '[name]', in: ['request'] },
       secrets: { words: ['merger'], do: 'block', in: ['request'] },
+      answers: { words: ['Red Heron'], mask: '[other]', in: ['answer'] },
     },
     keys: [
       { name: 'ada', value: 'key-of-ada' },
@@ -216,10 +217,13 @@ test('the session of the Agents SDK keeps its conversation here', async () => {
   expect(contents(chat.seen.at(-1))).toEqual(['Who am I?'])
 })
 
-test('patterns look at what is added to a conversation', async () => {
+test('patterns look at what is added to a conversation, and at what is read of it', async () => {
   const masked = await client.conversations.create({ items: [user('About Blue Heron')] })
-  await client.conversations.items.create(masked.id, { items: [user('Blue Heron again')] })
-  expect(textsOf(await all(masked.id))).toEqual(['About [name]', '[name] again'])
+  const added = await client.conversations.items.create(masked.id, { items: [user('Blue Heron again'), user('Red Heron')] })
+  expect(textsOf(added.data)).toEqual(['[name] again', '[other]'])
+  expect(textsOf(await all(masked.id))).toEqual(['About [name]', '[name] again', '[other]'])
+  const [last] = idsOf(added.data).slice(-1) as [string]
+  expect(textsOf([await client.conversations.items.retrieve(last, { conversation_id: masked.id })])).toEqual(['[other]'])
   for (const call of [
     () => client.conversations.create({ items: [user('the merger')] }),
     () => client.conversations.items.create(masked.id, { items: [user('the merger')] }),

@@ -235,6 +235,13 @@ function costOf(work: () => void, runs: number): number {
   return least
 }
 
+/** Whether something takes almost no time. To ask for the CPU takes longer than most of what is measured. */
+function isNothing(work: () => void): boolean {
+  const before = performance.now()
+  work()
+  return performance.now() - before < NOTHING
+}
+
 /** So many times as much is what costs are compared with. */
 const TIMES = 16
 /**
@@ -273,6 +280,7 @@ export function faultOf({ what, run }: Subject, count: number): string | undefin
   // The first turn is short: most cost nothing even when there is much of them.
   for (let turn = 0; turn <= TURNS; turn++) {
     const many = run(count * TIMES)
+    if (turn === 0 && isNothing(many)) return undefined
     const runs = turn === 0 ? 1 : 3
     // What is measured first is measured while its code is compiled, and a busy machine makes some runs dearer.
     const most = costOf(many, runs)
