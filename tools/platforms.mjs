@@ -72,6 +72,12 @@ function fetchPackage(name, version, into) {
   return run('tar', ['xzf', archive, '--strip-components=1'], { cwd: into })
 }
 
+/** Copies this checkout with the times of its files: packages that seem older than their list would be installed anew. */
+function copyInto(folder) {
+  const filter = path => path !== join(checkout, '.git')
+  cpSync(checkout, folder, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true, filter })
+}
+
 /** A root with a system, and this checkout in it; otherwise the reason. */
 function makeRoot({ suite, keyring }, root) {
   if (!existsSync(join(root, 'etc', 'os-release'))) {
@@ -82,7 +88,7 @@ function makeRoot({ suite, keyring }, root) {
   }
   const home = join(root, 'sluice')
   rmSync(home, { recursive: true, force: true })
-  cpSync(checkout, home, { recursive: true, verbatimSymlinks: true, filter: path => path !== join(checkout, '.git') })
+  copyInto(home)
   return undefined
 }
 
@@ -98,7 +104,7 @@ function nameOfHere() {
 /** A copy of this checkout on this system; otherwise the reason. */
 function makeCopy(root) {
   if (platform !== 'linux') return 'the packages of Node are those for Linux'
-  cpSync(checkout, join(root, 'sluice'), { recursive: true, verbatimSymlinks: true, filter: path => path !== join(checkout, '.git') })
+  copyInto(join(root, 'sluice'))
   return undefined
 }
 
