@@ -49,7 +49,10 @@ export function checkProject(project: Project, isSound: boolean): void {
       })
     }
   }
-  for (const { data, document } of project.routes) checkModel(data, document, project)
+  for (const { data, document } of project.routes) {
+    checkModel(data, document, project)
+    checkConversation(data, document, project)
+  }
   if (isSound) for (const format of formats.values()) checkTexts(format, project.schemas, findings)
   checkPaths(project, findings)
   checkEndpoints(project, isSound)
@@ -245,6 +248,20 @@ function checkModel(route: RouteData, document: YamlDocument, project: Project):
   if (from === 'path' && without !== undefined) find(`the path ${without} has no {${name}}, but \`model\` refers to it`, `add {${name}}`)
   if (route.upgrade !== undefined && (from === 'body' || from === 'form') && route.default_model === undefined)
     find(`a socket has no ${from} to name its model`, 'use `model: path.model` or `model: query.model`, or `default_model`')
+}
+
+/** Conversations are kept as their dialect says, itself or by the name of another. */
+function checkConversation({ conversation, dialect }: RouteData, document: YamlDocument, { formats, findings }: Project): void {
+  if (conversation === undefined || !formats.has(dialect)) return
+  const said = formats.get(dialect)?.data.keep
+  const keep = typeof said === 'string' ? formats.get(said)?.data.keep : said
+  if (typeof keep === 'object' && keep.conversation !== undefined) return
+  findings.push({
+    ...document.at(['conversation']),
+    rule: 'route/conversation',
+    detail: `${dialect} does not say what a conversation is`,
+    remedy: 'give it a `keep` with `conversation`, or name another dialect',
+  })
 }
 
 /** Of two routes with the same path and method one is unreachable, unless conditions separate them. */

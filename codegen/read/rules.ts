@@ -81,6 +81,12 @@ export const RULES: readonly Rule[] = [
     'Put the placeholder into the path, or name another part of the request. A socket has no body: its path or its query names the model.',
   ),
   error(
+    'route/conversation',
+    'The dialect of a route with `conversation` says what a conversation is.',
+    'dialect: chat\nconversation: { answer: \'{ "body": {} }\' }',
+    'Give the dialect a `keep` with `conversation`, or name a dialect that has one.',
+  ),
+  error(
     'file/unreadable',
     'Every file of the folders beside gateway.yaml can be read.',
     '# routes/mine.yaml belongs to another user, mode 0600',
