@@ -523,6 +523,12 @@ export const RULES: readonly Rule[] = [
   ),
   error('jsonata/call', 'A function call has a `$` before the name.', 'request: \'{ "n": sum(list) }\'', 'Put a `$` before the name.'),
   error(
+    'jsonata/hidden',
+    'A variable that hides a built-in function is not called.',
+    'request: \'( $type := kind; { "is_text": $type(text) = "string" } )\'',
+    'Give the variable another name.',
+  ),
+  error(
     'jsonata/copies',
     'A fold adds to what it collects by `$append` in its own result, and not in a function that it calls: otherwise each iteration copies the list, and the cost grows with the square of its length.',
     "define: { joined($all): '$reduce($all, function($sum, $one) { { \"done\": $put($sum.done, $one) } }, {})', put($list, $one): '$append($list, [$one])' }",

@@ -137,6 +137,13 @@ const WRONG: Wrong[] = [
     remedy: 'put a $ before the name',
   },
   {
+    name: 'a call of a function that a variable hides',
+    text: 'title: Small\nrequest: |\n  ( $type := text; { "model": $ctx.model, "text": ◆$type(text) } )\n',
+    rule: 'jsonata/hidden',
+    detail: /\$type/,
+    remedy: 'give the variable another name',
+  },
+  {
     name: 'an unknown variable in the condition of a step inside a loop',
     text: `title: Small\n${REQUEST}stream:\n  steps:\n    - for: list\n      steps:\n        - name: one\n          when: $item.a and ◆$itm.b\n          emit: '{}'\n`,
     rule: 'jsonata/undeclared',

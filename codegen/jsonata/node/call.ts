@@ -40,6 +40,9 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
         const known = namedCall(name, node, env, first, context)
         if (known) return known
       }
+    } else if (!variable.lambda && BUILTIN_NAMES.has(name) && !env.options.open) {
+      // At run time it would be an error, perhaps only for some inputs.
+      return report(env, 'jsonata/hidden', `the variable $${name} hides the function of this name`, node)
     } else if (variable.lambda && variable.isConstant && !variable.lambda.mayTailCall && !variable.lambda.takesContext) {
       const operands = argumentsOf(args, quiet, first)
       while (operands.length < variable.lambda.arity) operands.push(NOTHING)
