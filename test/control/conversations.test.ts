@@ -105,6 +105,7 @@ test('the official client begins, reads, changes and deletes a conversation', as
   const changed = await client.conversations.update(made.id, { metadata: { topic: 'y' } })
   expect(changed).toEqual({ ...made, metadata: { topic: 'y' } })
   expect(await client.conversations.retrieve(made.id)).toEqual(changed)
+  expect((await client.conversations.update(made.id, { metadata: null })).metadata).toEqual({})
   expect(textsOf(await all(made.id))).toEqual(['One', 'Two'])
   // Another key has no such conversation.
   for (const call of [
