@@ -81,6 +81,7 @@ export class HttpExchange implements Exchange, Indexed {
   private isDetached = false
   /** The gateway has paused the client's body. */
   private isPaused = false
+  private isStaying = false
   /** The part of the body that has arrived and that nothing has read yet. */
   private readonly held: HeldBody
   /** The length of the part that has arrived: bytes. */
@@ -190,6 +191,7 @@ export class HttpExchange implements Exchange, Indexed {
     this.length += chunk.byteLength
     // The last piece may hold more than was wanted, but no more body follows it: the next bytes are the next request.
     if (isLast) this.resumeBody()
+    if (this.isPaused) this.stayPaused()
     if (this.receiver) {
       this.deliver(chunk, isLast)
       return
@@ -346,6 +348,20 @@ export class HttpExchange implements Exchange, Indexed {
     if (this.isPaused || this.isAborted || this.log.isOver || this.isWhole) return
     this.isPaused = true
     this.res.pause()
+    this.stayPaused()
+  }
+
+  /**
+   * Pauses once more when the library's callback has ended: after each piece of a body it sets its timeout again, also after
+   * pieces of the same read that it delivers although it is paused, and would close the connection.
+   */
+  private stayPaused(): void {
+    if (this.isStaying) return
+    this.isStaying = true
+    setImmediate(() => {
+      this.isStaying = false
+      if (this.isPaused && !this.isAborted && !this.log.isOver) this.res.pause()
+    })
   }
 
   resume(): void {
