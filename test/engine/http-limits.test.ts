@@ -103,6 +103,9 @@ describe('the gateway', () => {
   })
 })
 
+/** The package has a newer release of the library for Node 24, whose modules have this number. */
+const IS_NEWER = Number(process.versions.modules) >= 137
+
 describe('the library of the server', () => {
   test.each([
     ['HTTP/1.0', 'GET /livez HTTP/1.0\r\nHost: x\r\n\r\n'],
@@ -117,16 +120,24 @@ describe('the library of the server', () => {
   })
 
   test.each([
-    ['a head without headers', 'GET /livez HTTP/1.1\r\n\r\n'],
-    ['white space before a colon', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some : y\r\n\r\n'],
-    ['a folded line', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: y\r\n z\r\n\r\n'],
-    ['a name with an underscore', 'GET /livez HTTP/1.1\r\nHost: x\r\nsession_id: y\r\n\r\n'],
-    ['a line without a colon', 'GET /livez HTTP/1.1\r\nHost: x\r\nnothing\r\n\r\n'],
-    ['a control character in a value', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: a\u0001b\r\n\r\n'],
-    ['more than 98 lines', `GET /livez HTTP/1.1\r\nHost: x\r\n${'X-Some: y\r\n'.repeat(98)}\r\n`],
-    ['a chunk with an extension', `${POST}Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)};a=b\r\n${BODY}\r\n0\r\n\r\n`],
-    ['Expect in capitals, before the body', `${POST}Expect: 100-Continue\r\nContent-Length: ${BODY.length}\r\n\r\n`],
-  ])('does not answer %s, and other requests do not wait', async (_name, bytes) => {
+    ['a head without headers', 'GET /livez HTTP/1.1\r\n\r\n', 400],
+    ['white space before a colon', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some : y\r\n\r\n', 400],
+    ['a folded line', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: y\r\n z\r\n\r\n', 400],
+    ['a name with an underscore', 'GET /livez HTTP/1.1\r\nHost: x\r\nsession_id: y\r\n\r\n', 200],
+    ['a line without a colon', 'GET /livez HTTP/1.1\r\nHost: x\r\nnothing\r\n\r\n', 400],
+    ['a control character in a value', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Some: a\u0001b\r\n\r\n', 400],
+    ['more than 98 lines', `GET /livez HTTP/1.1\r\nHost: x\r\n${'X-Some: y\r\n'.repeat(98)}\r\n`, 431],
+    [
+      'a chunk with an extension',
+      `${POST}Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)};a=b\r\n${BODY}\r\n0\r\n\r\n`,
+      undefined,
+    ],
+    ['Expect in capitals, before the body', `${POST}Expect: 100-Continue\r\nContent-Length: ${BODY.length}\r\n\r\n`, undefined],
+  ])('does not answer %s, if it is not newer, and other requests do not wait', async (_name, bytes, newer) => {
+    if (IS_NEWER && newer !== undefined) {
+      expect((await answered(bytes, `HTTP/1.1 ${newer}`)).text).toContain(`HTTP/1.1 ${newer}`)
+      return
+    }
     const { socket, heard } = talk()
     socket.write(bytes)
     expect((await answered(HEALTH, 'HTTP/1.1 200')).text).toContain('HTTP/1.1 200')
@@ -145,7 +156,7 @@ describe('the library of the server', () => {
 
   test('answers a request line in several packets with 505', async () => {
     const { text, isClosed } = await answeredInPieces(['GET /liv', 'ez HTTP/1.1\r\nHost: x\r\n\r\n'])
-    expect([text.slice(0, 12), isClosed]).toEqual(['HTTP/1.1 505', true])
+    expect([text.slice(0, 12), isClosed]).toEqual(IS_NEWER ? ['HTTP/1.1 200', false] : ['HTTP/1.1 505', true])
     expect((await answeredInPieces(['GET /livez HTTP/1.1\r\nHo', 'st: x\r\n\r\n'])).text).toMatch(/^HTTP\/1\.1 200/)
   })
 

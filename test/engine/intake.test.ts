@@ -63,7 +63,8 @@ describe.concurrent('an ambiguous head is refused', () => {
     wire.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\n${lines}\r\n${rest}`)
     await wire.closed
     expect(statusesIn(wire.text())).toEqual([400])
-    expect(wire.text()).toContain('invalid_request_error')
+    // The library's release for Node 24 answers a second Host itself.
+    expect(wire.text()).toMatch(lines.startsWith('host') ? /invalid_request_error|Bad Request/ : /invalid_request_error/)
   })
 
   test('unless it is a list in two lines', async () => {

@@ -136,6 +136,15 @@ const change = fc.oneof(
   fc.constant<Edit>({ drop: true }),
 )
 
+/**
+ * V8 13.6 (Node 24) reads an escaped name as the characters that it is written with, if objects with the same names before it
+ * once had such a name: {"a":1,"\\":2} and then {"a":1,"\u0062":2}.
+ */
+const misreadsNames = (() => {
+  for (const text of ['{"a":1,"\\\\":2}', '{"a":1,"\\\\":2}']) JSON.parse(text)
+  return !('b' in JSON.parse('{"a":1,"\\u0062":2}'))
+})()
+
 describe('for any object', () => {
   test.each(['a', 'b', 'model'])('onlyMember finds the same member as a scan of all: %s', key => {
     fc.assert(
@@ -151,7 +160,7 @@ describe('for any object', () => {
     )
   })
 
-  test('editMembers gives the same as a change of the parsed object', () => {
+  test.skipIf(misreadsNames)('editMembers gives the same as a change of the parsed object', () => {
     fc.assert(
       fc.property(object, fc.dictionary(fc.constantFrom(...KEYS), change), ({ text }, edits) => {
         const expected = JSON.parse(text) as Record<string, unknown>
@@ -165,7 +174,7 @@ describe('for any object', () => {
     )
   })
 
-  test('editMembers keeps the value of a renamed member', () => {
+  test.skipIf(misreadsNames)('editMembers keeps the value of a renamed member', () => {
     fc.assert(
       fc.property(object, fc.constantFrom(...KEYS), ({ members, text }, from) => {
         const expected = members.map(one => [one.key === from ? 'new' : one.key, JSON.parse(one.value)])

@@ -23,7 +23,7 @@ describe('what is measured', () => {
     subject('what came before copied for each', list => list.map((_, index) => Object.assign({}, list.slice(0, index)))),
     subject('all written again for each', list => list.map((_, index) => JSON.stringify(list.slice(index)).length)),
   ])('$what is found', subject => {
-    expect(faultOf(subject, 64)).toContain(subject.what)
+    expect(faultOf(subject, 256)).toContain(subject.what)
   })
   test.each([
     subject('nothing', () => undefined),
