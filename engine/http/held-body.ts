@@ -51,6 +51,12 @@ export class HeldBody {
     return true
   }
 
+  /** Stops counting a part of what was reserved. */
+  release(size: number): void {
+    this.memory.held -= size
+    this.taken -= size
+  }
+
   private grow(least: number, announced: number): boolean {
     const rest = announced - this.length
     // The first piece of a body of unknown length is usually the whole body, so it gets a block of its size; later pieces

@@ -82,6 +82,8 @@ export class HttpExchange implements Exchange, Indexed {
   /** The gateway has paused the client's body. */
   private isPaused = false
   private isStaying = false
+  /** What came although it is paused, which counts as memory until it goes on: bytes. */
+  private ahead = 0
   /** The part of the body that has arrived and that nothing has read yet. */
   private readonly held: HeldBody
   /** The length of the part that has arrived: bytes. */
@@ -145,6 +147,7 @@ export class HttpExchange implements Exchange, Indexed {
     this.isEnded = true
     if (this.upload) unwatch(this.upload)
     this.held.free()
+    this.ahead = 0
     for (const run of this.whenOver ?? []) run()
     this.onEnd(this)
   }
@@ -213,6 +216,7 @@ export class HttpExchange implements Exchange, Indexed {
       receiver?.fail(tooLarge(this.limit))
       return
     }
+    if (this.isPaused && !this.countAhead(chunk.byteLength)) return
     this.few ??= new Gathered()
     const isFirst = this.few.length === 0
     if (chunk.byteLength > 0) this.few.push(copyOf(chunk))
@@ -220,6 +224,21 @@ export class HttpExchange implements Exchange, Indexed {
     // One read may bring thousands of pieces, and each that is handed over alone costs as much as a large one.
     else if (isFirst) setImmediate(() => this.handOver())
     if (isLast) this.receiver?.end()
+  }
+
+  /**
+   * The library brings the rest of what it has read, and its release for Node 24 goes on as long as a client fills its buffer.
+   * Returns false if there is no room for that.
+   */
+  private countAhead(size: number): boolean {
+    if (this.held.reserve(size)) {
+      this.ahead += size
+      return true
+    }
+    const { receiver } = this
+    this.receiver = NOBODY
+    receiver?.fail(noRoom())
+    return false
   }
 
   private handOver(): void {
@@ -372,6 +391,8 @@ export class HttpExchange implements Exchange, Indexed {
   resumeBody(): void {
     if (!this.isPaused) return
     this.isPaused = false
+    this.held.release(this.ahead)
+    this.ahead = 0
     this.res.resume()
   }
 
