@@ -4,7 +4,15 @@ import { invalidKeywords, newAjv } from '../read/ajv.js'
 import { DataError, type Finding } from '../read/findings.js'
 import { functionsSeen } from '../read/functions.js'
 import { KINDS } from '../read/kinds.js'
-import { type Entry, isInside, type MappingData, type Project, type ProviderData, type RouteData } from '../read/project.js'
+import {
+  type Entry,
+  type FormatData,
+  isInside,
+  type MappingData,
+  type Project,
+  type ProviderData,
+  type RouteData,
+} from '../read/project.js'
 import { circularReferences, closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
@@ -251,12 +259,10 @@ function checkModel(route: RouteData, document: YamlDocument, project: Project):
 }
 
 /** Conversations are kept as their dialect says, itself or by the name of another. */
-function checkConversation({ conversation, dialect }: RouteData, document: YamlDocument, { formats, findings }: Project): void {
-  if (conversation === undefined || !formats.has(dialect)) return
-  const said = formats.get(dialect)?.data.keep
-  const keep = typeof said === 'string' ? formats.get(said)?.data.keep : said
-  if (typeof keep === 'object' && keep.conversation !== undefined) return
-  findings.push({
+function checkConversation({ conversation, dialect }: RouteData, document: YamlDocument, project: Project): void {
+  if (conversation === undefined || !project.formats.has(dialect)) return
+  if (saidOf('keep', dialect, project)?.data.conversation !== undefined) return
+  project.findings.push({
     ...document.at(['conversation']),
     rule: 'route/conversation',
     detail: `${dialect} does not say what a conversation is`,
@@ -289,6 +295,18 @@ function checkPaths(project: Project, findings: Finding[]): void {
 /** The names of the query parameters that a route passes on. */
 export function forwardedQuery({ forward_query, sealed_ids }: RouteData): string[] {
   return [...new Set([...forward_query, ...(sealed_ids?.query ?? [])])]
+}
+
+/** What a format says about a member, and the dialect that says it: another one if the format names it. */
+export function saidOf<Member extends 'keep' | 'clean' | 'rate_limits'>(
+  member: Member,
+  name: string,
+  project: Project,
+): { source: string; data: Exclude<FormatData[Member], string | undefined> } | undefined {
+  const said = project.formats.get(name)?.data[member]
+  const source = typeof said === 'string' ? said : name
+  const data = project.formats.get(source)?.data[member]
+  return typeof data === 'object' ? { source, data: data as Exclude<FormatData[Member], string | undefined> } : undefined
 }
 
 /** Whether an upstream serves a route. */

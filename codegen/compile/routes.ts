@@ -1,5 +1,6 @@
 // Compiles the expressions of routes to one module.
 
+import type { Global } from '../jsonata/context.js'
 import { js } from '../jsonata/js.js'
 import { ANY, FUN, NOTHING, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Project } from '../read/project.js'
@@ -8,6 +9,14 @@ import { identifier } from './identifier.js'
 import { Module, objectInput } from './module.js'
 
 const VIEW: Shape = { bits: OBJ }
+
+/** What an expression of a route sees of a request. */
+const REQUEST: readonly [string, Global][] = [
+  ['query', { code: js`view.query`, shape: VIEW }],
+  ['path', { code: js`view.path`, shape: VIEW }],
+  ['now', { code: js`view.now`, bits: NUM }],
+  ['body', { code: js`view.body`, bits: ANY & ~FUN }],
+]
 
 /** The names that the functions of a route may have. */
 export function routeFunctions(route: string): string[] {
@@ -22,14 +31,11 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
     const id = identifier(name)
     if (data.answer !== undefined) {
       const globals = new Map([
+        ...REQUEST,
         ['models', { code: js`view.models`, bits: ANY & ~FUN }],
         ['key', { code: js`view.key`, bits: ANY & ~FUN }],
-        ['query', { code: js`view.query`, shape: VIEW }],
-        ['path', { code: js`view.path`, shape: VIEW }],
-        ['now', { code: js`view.now`, bits: NUM }],
         ['address', { code: js`view.address`, bits: STR | UNDEF }],
         ['usage', { code: js`view.usage`, bits: ANY & ~FUN }],
-        ['body', { code: js`view.body`, bits: ANY & ~FUN }],
         ['today', { code: js`view.today`, bits: STR | UNDEF }],
         ['limits', { code: js`view.limits`, bits: ANY & ~FUN }],
         ['budgets', { code: js`view.budgets`, bits: ANY & ~FUN }],
@@ -47,13 +53,7 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
       module.export(`${id}_kept`, ['view'], body => module.compile(expression, NOTHING, globals, body))
     }
     if (data.conversation) {
-      const globals = new Map([
-        ['conversation', { code: js`view.conversation`, shape: VIEW }],
-        ['body', { code: js`view.body`, bits: ANY & ~FUN }],
-        ['query', { code: js`view.query`, shape: VIEW }],
-        ['path', { code: js`view.path`, shape: VIEW }],
-        ['now', { code: js`view.now`, bits: NUM }],
-      ])
+      const globals = new Map([...REQUEST, ['conversation', { code: js`view.conversation`, shape: VIEW }]])
       const expression = { document, pointer: ['conversation', 'answer'], text: data.conversation.answer }
       module.export(`${id}_conversation`, ['view'], body => module.compile(expression, NOTHING, globals, body))
     }

@@ -11,6 +11,7 @@ import type {
   TextPath,
   TextPaths,
 } from '../../engine/plan.js'
+import { saidOf } from '../check/references.js'
 import { identifier } from '../compile/identifier.js'
 import type { Exports, Modules } from '../compile/modules.js'
 import { exactName, type Js, js, json } from '../jsonata/js.js'
@@ -215,18 +216,6 @@ function testOf(local: Js, key: string): Code {
 
 function completions(rules: NonNullable<FormatData['complete']>['response']): Completion[] {
   return (rules ?? []).map(({ at, when, members }) => ({ path: at === undefined ? [] : pathOf(at), ...(when && { when }), members }))
-}
-
-/** What a format says about a member, and the dialect that says it: another one if the format names it. */
-function saidOf<Member extends 'keep' | 'clean' | 'rate_limits'>(
-  member: Member,
-  name: string,
-  project: Project,
-): { source: string; data: Exclude<FormatData[Member], string | undefined> } | undefined {
-  const said = project.formats.get(name)?.data[member]
-  const source = typeof said === 'string' ? said : name
-  const data = project.formats.get(source)?.data[member]
-  return typeof data === 'object' ? { source, data: data as Exclude<FormatData[Member], string | undefined> } : undefined
 }
 
 /** How answers are kept. Under the name of another dialect, only its answers are, and requests of this one continue them. */

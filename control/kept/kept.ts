@@ -1,7 +1,7 @@
 // Answers that are kept for the key that made them, so that later requests can continue them.
 
 import { sql } from 'kysely'
-import type { KeptAnswer, NewAnswer } from '../../engine/snapshot/model.js'
+import type { KeptAnswer, KeptTurn, NewAnswer } from '../../engine/snapshot/model.js'
 import type { Store } from '../store/store.js'
 import type { KeptTable } from '../store/tables.js'
 import { turn } from '../turns.js'
@@ -41,7 +41,7 @@ const BETWEEN = '.'
 const ownerOf = (caller: string, id: string, part?: Part): string => (part === undefined ? `${caller}\n${id}` : `${caller}\n${id}\n${part}`)
 
 /** The text of a row: both parts of an answer. */
-async function sealedOf({ caller, id, ...parts }: KeptAnswer & { caller: string; id: string }, seal: Seal): Promise<string> {
+async function sealedOf({ caller, id, ...parts }: KeptTurn & { caller: string }, seal: Seal): Promise<string> {
   const close = (part: Part): Promise<string> => seal.close(parts[part], ownerOf(caller, id, part))
   return `${await close('answer')}${BETWEEN}${await close('input')}`
 }
@@ -132,18 +132,18 @@ export async function look(store: Store, options: KeptOptions, caller: string, i
 
 /** Replaces the text of an answer. False if it is not the given one any more, or gone: the caller looks again. */
 export async function change(
-  { db }: Store,
+  store: Store,
   options: KeptOptions,
   { caller, id, from, to }: { caller: string; id: string; from: string; to: string },
 ): Promise<boolean> {
-  const row = await db.selectFrom('kept').selectAll().where('caller', '=', caller).where('id', '=', id).executeTakeFirst()
+  const row = await rowOf(store, caller, id)
   const was = row && (await opened(row, options))
   if (row === undefined || was === undefined) return false
   // The same message may come twice.
   if (was.answer === to) return true
   if (was.answer !== from) return false
   const sealed = await sealedOf({ caller, id, input: was.input, answer: to }, options.seal)
-  const changed = await db
+  const changed = await store.db
     .updateTable('kept')
     .set({ sealed, size: sealed.length, expires_at: Date.now() + options.for })
     .where('caller', '=', caller)
@@ -182,12 +182,7 @@ async function rowsOf({ db }: Store, caller: string, turns: readonly Turn[]): Pr
 }
 
 /** The conversation up to an answer, first turn first, whose answers start their lifetime anew. Null if it is too long. */
-export async function conversation(
-  store: Store,
-  options: KeptOptions,
-  caller: string,
-  id: string,
-): Promise<(KeptAnswer & { id: string })[] | null> {
+export async function conversation(store: Store, options: KeptOptions, caller: string, id: string): Promise<KeptTurn[] | null> {
   const chain = await awaited(
     CONTINUATIONS,
     () => chainTo(store, caller, id),
@@ -197,7 +192,7 @@ export async function conversation(
   const rows = await rowsOf(store, caller, chain)
   // A removed turn invalidates everything before it: half a conversation would be a different one.
   if (rows.length < chain.length || rows[0]?.previous !== null) return []
-  const turns: (KeptAnswer & { id: string })[] = []
+  const turns: KeptTurn[] = []
   let length = 0
   for (const row of rows) {
     const turn = await opened(row, options)

@@ -211,9 +211,7 @@ export class HttpExchange implements Exchange, Indexed {
   private deliver(chunk: ArrayBuffer, isLast: boolean): void {
     this.log.bytesIn = this.length
     if (this.length > this.limit) {
-      const { receiver } = this
-      this.receiver = NOBODY
-      receiver?.fail(tooLarge(this.limit))
+      this.refuseRest(tooLarge(this.limit))
       return
     }
     if (this.isPaused && !this.countAhead(chunk.byteLength)) return
@@ -235,10 +233,15 @@ export class HttpExchange implements Exchange, Indexed {
       this.ahead += size
       return true
     }
+    this.refuseRest(noRoom())
+    return false
+  }
+
+  /** Nothing takes what still comes of the body. */
+  private refuseRest(failure: GatewayError): void {
     const { receiver } = this
     this.receiver = NOBODY
-    receiver?.fail(noRoom())
-    return false
+    receiver?.fail(failure)
   }
 
   private handOver(): void {
@@ -333,11 +336,8 @@ export class HttpExchange implements Exchange, Indexed {
     if (this.isWhole || this.log.isOver) return
     const failure = new GatewayError('timeout', 'The request body came too slowly.', { status: 408 })
     this.fault = failure
-    const { receiver } = this
-    if (receiver) {
-      this.receiver = NOBODY
-      receiver.fail(failure)
-    } else this.bodyArrived?.()
+    if (this.receiver) this.refuseRest(failure)
+    else this.bodyArrived?.()
   }
 
   private checkLength(): void {

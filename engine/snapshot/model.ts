@@ -104,10 +104,14 @@ export interface KeptAnswer {
   answer: string
 }
 
-/** A kept answer on its way to the store; that of a conversation becomes its last. */
-export interface NewAnswer extends KeptAnswer {
-  caller: string
+/** A kept answer with its id. */
+export interface KeptTurn extends KeptAnswer {
   id: string
+}
+
+/** A kept answer on its way to the store; that of a conversation becomes its last. */
+export interface NewAnswer extends KeptTurn {
+  caller: string
   previous: string | null
   conversation: string | null
   /** The ids of its items. */
@@ -117,7 +121,7 @@ export interface NewAnswer extends KeptAnswer {
 /** The questions to a store by name, with their answers. All are idempotent. */
 export interface Questions {
   /** The conversation up to a kept answer, first turn first; an empty list if the answer is unknown, null if it is too long. */
-  kept: { asked: { caller: string; id: string }; told: (KeptAnswer & { id: string })[] | null }
+  kept: { asked: { caller: string; id: string }; told: KeptTurn[] | null }
   /** The kept answers with some items; `isAwaited`: they may still be on their way to the store. */
   items: { asked: { caller: string; ids: string[]; isAwaited: boolean }; told: KeptAnswer[] | null }
   /** One kept answer. */

@@ -1,45 +1,10 @@
 // Kept conversations: official clients begin, change and read them, and responses of every provider continue them.
 
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Agent, OpenAIConversationsSession, OpenAIResponsesModel, Runner } from '@openai/agents'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { contents, startChat } from './chat-provider.js'
 import { createStage, type Instance, type Stage } from './stage.js'
-
-interface Said {
-  role: string
-  content: unknown
-}
-
-/** A provider of chat that answers with the number of the request. */
-async function startChat(): Promise<{ url: string; seen: Said[][]; server: Server }> {
-  const seen: Said[][] = []
-  const server = createServer((request, response) => {
-    let text = ''
-    request.on('data', part => (text += part))
-    request.on('end', () => {
-      const { messages, stream } = JSON.parse(text) as { messages: Said[]; stream?: boolean }
-      seen.push(messages)
-      const message = { role: 'assistant', content: `turn ${seen.length}` }
-      const head = { id: `c${seen.length}`, created: 1, model: 'x' }
-      const end = { finish_reason: 'stop', index: 0 }
-      const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
-      if (!stream) {
-        response.setHeader('content-type', 'application/json')
-        response.end(JSON.stringify({ ...head, object: 'chat.completion', choices: [{ ...end, message }], usage }))
-        return
-      }
-      response.setHeader('content-type', 'text/event-stream')
-      response.write(
-        `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ ...end, delta: message }], usage })}\n\n`,
-      )
-      response.end('data: [DONE]\n\n')
-    })
-  })
-  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, server }
-}
 
 let stage: Stage
 let chat: Awaited<ReturnType<typeof startChat>>
@@ -84,7 +49,6 @@ afterAll(async () => {
 })
 
 const NOT_FOUND = { status: 404, message: expect.stringContaining('not found') }
-const contents = (messages: Said[] | undefined): unknown[] => (messages ?? []).map(({ content }) => content)
 const user = (content: string): { role: 'user'; content: string } => ({ role: 'user', content })
 
 type Item = { id: string; content?: { text?: string }[] }

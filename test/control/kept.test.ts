@@ -1,8 +1,6 @@
 // Kept responses: official and third-party clients continue, refer to and retrieve them, with providers that keep none.
 
 import { readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createOpenAI } from '@ai-sdk/openai'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -10,44 +8,8 @@ import { generateText, type ModelMessage, stepCountIs, streamText, tool } from '
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { contents, type Said, startChat } from './chat-provider.js'
 import { createStage, type Instance, type Stage, until } from './stage.js'
-
-interface Said {
-  role: string
-  content: unknown
-  tool_calls?: { function: { name: string } }[]
-}
-
-/** A provider of chat that answers with the number of the request, and calls a tool where it is offered one and has no result. */
-async function startChat(): Promise<{ url: string; seen: Said[][]; server: Server }> {
-  const seen: Said[][] = []
-  const server = createServer((request, response) => {
-    let text = ''
-    request.on('data', part => (text += part))
-    request.on('end', () => {
-      const { messages, stream, tools } = JSON.parse(text) as { messages: Said[]; stream?: boolean; tools?: unknown[] }
-      seen.push(messages)
-      const call = { index: 0, id: `call_${seen.length}`, type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } }
-      const calls = tools && messages.at(-1)?.role !== 'tool' ? [call] : undefined
-      const message = { role: 'assistant', content: calls ? null : `turn ${seen.length}`, ...(calls && { tool_calls: calls }) }
-      const finish_reason = calls ? 'tool_calls' : 'stop'
-      const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
-      const head = { id: `c${seen.length}`, created: 1, model: 'x' }
-      if (!stream) {
-        response.setHeader('content-type', 'application/json')
-        response.end(JSON.stringify({ ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason }], usage }))
-        return
-      }
-      response.setHeader('content-type', 'text/event-stream')
-      const chunk = (more: object): string => `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...more })}\n\n`
-      response.write(chunk({ choices: [{ index: 0, delta: message, finish_reason: null }] }))
-      response.write(chunk({ choices: [{ index: 0, delta: {}, finish_reason }], usage }))
-      response.end('data: [DONE]\n\n')
-    })
-  })
-  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, server }
-}
 
 let stage: Stage
 let chat: Awaited<ReturnType<typeof startChat>>
@@ -97,7 +59,6 @@ afterAll(async () => {
 })
 
 const rolesOf = (messages: Said[] | undefined): string[] => (messages ?? []).map(({ role }) => role)
-const contents = (messages: Said[] | undefined): unknown[] => (messages ?? []).map(({ content }) => content)
 
 /** `store` is in answers of the API, and not in the client's types. */
 const storeOf = (response: object): unknown => ('store' in response ? response.store : undefined)

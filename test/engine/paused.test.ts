@@ -3,10 +3,10 @@
 
 import { expect, test } from 'vitest'
 import type { GatewayError } from '../../engine/core/errors.js'
+import { HttpExchange } from '../../engine/http/http-exchange.js'
 import type { Dialect, Limits } from '../../engine/plan.js'
 import type { RequestHead } from '../../engine/snapshot/model.js'
 
-const { HttpExchange } = await import('../../engine/http/http-exchange.js')
 type Library = ConstructorParameters<typeof HttpExchange>[0]
 
 function begun(most: number) {
