@@ -2,6 +2,7 @@
 // dialect, so the numbers must be equal whatever the pair.
 
 import { GoogleGenAI } from '@google/genai'
+import { CohereClientV2 } from 'cohere-ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Simulator } from '../../cli/simulator/server.js'
@@ -21,6 +22,7 @@ let simulator: Simulator
 let gateway: TestGateway
 let openai: OpenAI
 let genai: GoogleGenAI
+let cohere: CohereClientV2
 
 beforeAll(async () => {
   simulator = await startSimulator({ record: true, validate: (dialect, body) => wrong(dialect, 'request', body) })
@@ -28,6 +30,7 @@ beforeAll(async () => {
     'providers/embed-only.yaml': EMBED_ONLY,
   })
   openai = new OpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+  cohere = new CohereClientV2({ token: KEY, environment: gateway.url })
   genai = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.url } })
 })
 afterAll(async () => {
@@ -62,6 +65,18 @@ describe.each(PROVIDERS)('on %s', provider => {
   test('the OpenAI client gets numbers where it asks for them', async () => {
     const answer = await openai.embeddings.create({ model, input: 'Hello', encoding_format: 'float' })
     expect(answer.data[0]?.embedding).toEqual(await vector('Hello'))
+  })
+
+  test('the Cohere client embeds texts, and inputs of several parts', async () => {
+    const asked = { model, inputType: 'search_query' as const, embeddingTypes: ['float' as const] }
+    const answer = await cohere.embed({ ...asked, texts: ['Hello', 'Bye'], outputDimension: 12 })
+    expect(answer.embeddings.float).toEqual([await vector('Hello', 12), await vector('Bye', 12)])
+    expect(answer.meta?.billedUnits?.inputTokens).toBeGreaterThan(0)
+    const one = await cohere.embed({ ...asked, texts: ['Hello'] })
+    expect(one.embeddings.float).toEqual([await vector('Hello')])
+    const content = ['Hello', 'there'].map(text => ({ type: 'text' as const, text }))
+    const inputs = await cohere.embed({ ...asked, inputs: [{ content }, { content: content.slice(1) }] })
+    expect(inputs.embeddings.float).toHaveLength(2)
   })
 
   test('G8: the Gemini client embeds one content and several', async () => {

@@ -52,6 +52,9 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
     case 'strict_tools':
       // Where a call is required, it always has the form of its schema.
       return body.tool_choice !== undefined
+    case 'truncate':
+      // Without it, a provider refuses a text that is too long.
+      return value === 'NONE'
     case 'output_dtype':
       return value === 'float'
     case 'output_dimension':
