@@ -24,7 +24,7 @@ export function createAnswerers(keeper: Keeper, options: KeptOptions, room: Room
     return find()
   }
   const answerers: Answerers = {
-    kept: ({ caller, id }) => whenWritten(caller, () => conversation(keeper.get(), options, caller, id)),
+    kept: ({ caller, id, isOverfull = false }) => whenWritten(caller, () => conversation(keeper.get(), options, caller, id, isOverfull)),
     items: ({ caller, ids, isAwaited }) => whenWritten(caller, () => answersWithItems(keeper.get(), options, caller, ids, isAwaited)),
     look: ({ caller, id }) => whenWritten(caller, () => look(keeper.get(), options, caller, id)),
     async keep(asked) {

@@ -381,8 +381,8 @@ interface ConversationRule {
   members: readonly (readonly string[])[]
   /** What the routes keep about it, and its turns in order → its items: a list of `{ id, item }`. */
   items(view: { about: Json; turns: { id: string; input: Json; output: Json }[] }): Json
-  /** Why a request cannot become part of one: a sentence. */
-  refuse?(body: Body): Json
+  /** Why a request cannot become part of one with some items: `{ message, param, code }`. */
+  refuse?(body: Body, there: Json): Json
 }
 
 /** The ids that the gateway replaces by its own: the paths of an answer's id and of its items, in answers and events. */

@@ -96,14 +96,17 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
       )
     }
     const { conversation, own_ids: own } = keep
-    for (const [name, part] of [
-      ['conversation', 'items'],
-      ['refuse', 'refuse'],
+    const there: Global = { code: js`there`, bits: ARR }
+    for (const [name, part, globals] of [
+      ['conversation', 'items', {}],
+      ['refuse', 'refuse', { there }],
     ] as const) {
       const text = conversation?.[part]
       if (text === undefined) continue
-      module.export(`keep_${name}`, ['input'], body =>
-        module.compile(source(['keep', 'conversation', part], text), objectInput(js`input`), new Map(), body, { isSerialised: false }),
+      module.export(`keep_${name}`, ['input', ...Object.keys(globals)], body =>
+        module.compile(source(['keep', 'conversation', part], text), objectInput(js`input`), new Map(Object.entries(globals)), body, {
+          isSerialised: false,
+        }),
       )
     }
     if (own)

@@ -153,10 +153,10 @@ export async function change(
   return Number(changed.numUpdatedRows) > 0
 }
 
-type Turn = Pick<KeptTable, 'id' | 'size'>
+type Turn = Pick<KeptTable, 'id' | 'previous' | 'size'>
 
 /** The turns up to an answer, first turn first, as far as they are there; one more than may be if there are too many. */
-async function chainTo({ db }: Store, caller: string, id: string): Promise<Turn[]> {
+async function chainTo({ db }: Store, caller: string, id: string, most: number): Promise<Turn[]> {
   const now = Date.now()
   // In one question: a distant store would need too long for one about each turn. The caller comes from the turn, so that
   // Postgres looks for each turn by its id, and does not read all of the caller's.
@@ -166,9 +166,9 @@ async function chainTo({ db }: Store, caller: string, id: string): Promise<Turn[
       union all
       select kept.caller, kept.id, kept.previous, kept.size, turn.place + 1
       from turn join kept on kept.caller = turn.caller and kept.id = turn.previous
-      where kept.expires_at > ${now} and turn.place <= ${sql.lit(MOST_TURNS)}
+      where kept.expires_at > ${now} and turn.place <= ${sql.lit(most)}
     )
-    select id, size from turn order by place desc`.execute(db)
+    select id, previous, size from turn order by place desc`.execute(db)
   return rows
 }
 
@@ -181,17 +181,28 @@ async function rowsOf({ db }: Store, caller: string, turns: readonly Turn[]): Pr
   return ids.flatMap(id => byId.get(id) ?? [])
 }
 
-/** The conversation up to an answer, first turn first, whose answers start their lifetime anew. Null if it is too long. */
-export async function conversation(store: Store, options: KeptOptions, caller: string, id: string): Promise<KeptTurn[] | null> {
+/**
+ * The conversation up to an answer, first turn first, whose answers start their lifetime anew. Null if it is too long; an overfull
+ * one may be twice as long.
+ */
+export async function conversation(
+  store: Store,
+  options: KeptOptions,
+  caller: string,
+  id: string,
+  isOverfull = false,
+): Promise<KeptTurn[] | null> {
+  const [mostTurns, mostText] = isOverfull ? [2 * MOST_TURNS, 2 * MOST_TEXT] : [MOST_TURNS, MOST_TEXT]
   const chain = await awaited(
     CONTINUATIONS,
-    () => chainTo(store, caller, id),
+    () => chainTo(store, caller, id, mostTurns),
     found => found.length > 0,
   )
-  if (chain.length > MOST_TURNS || chain.reduce((sum, { size }) => sum + size, 0) > MOST_TEXT) return null
+  if (chain.length > mostTurns || chain.reduce((sum, { size }) => sum + size, 0) > mostText) return null
   const rows = await rowsOf(store, caller, chain)
-  // A removed turn invalidates everything before it: half a conversation would be a different one.
-  if (rows.length < chain.length || rows[0]?.previous !== null) return []
+  // A removed turn invalidates everything before it: half a conversation would be a different one. Meanwhile a turn may have come
+  // before the row of a kept conversation, so its own beginning counts.
+  if (rows.length < chain.length || chain[0]?.previous !== null) return []
   const turns: KeptTurn[] = []
   let length = 0
   for (const row of rows) {
@@ -199,7 +210,7 @@ export async function conversation(store: Store, options: KeptOptions, caller: s
     if (turn === undefined) return []
     turns.push({ id: row.id, ...turn })
     length += turn.input.length + turn.answer.length
-    if (length > MOST_TEXT) return null
+    if (length > mostText) return null
   }
   await refresh(store, options, caller, rows)
   return turns

@@ -120,8 +120,11 @@ export interface NewAnswer extends KeptTurn {
 
 /** The questions to a store by name, with their answers. All are idempotent. */
 export interface Questions {
-  /** The conversation up to a kept answer, first turn first; an empty list if the answer is unknown, null if it is too long. */
-  kept: { asked: { caller: string; id: string }; told: KeptTurn[] | null }
+  /**
+   * The conversation up to a kept answer, first turn first; an empty list if the answer is unknown, null if it is too long. With
+   * `isOverfull` it may be twice as long.
+   */
+  kept: { asked: { caller: string; id: string; isOverfull?: boolean }; told: KeptTurn[] | null }
   /** The kept answers with some items; `isAwaited`: they may still be on their way to the store. */
   items: { asked: { caller: string; ids: string[]; isAwaited: boolean }; told: KeptAnswer[] | null }
   /** One kept answer. */

@@ -9,6 +9,9 @@ import type { KeptAnswer } from '../snapshot/model.js'
 /** The longest answer, with what its request added, that is kept: characters. */
 export const MOST_KEPT = 24 * 1024 * 1024
 
+/** Turns of a conversation that a request continues. Like a longer text, more of them can still be read. */
+const MOST_TURNS = 1_000
+
 /** Characters of an id under which something is kept: an index of Postgres holds no text of any length. */
 const LONGEST_KEPT_ID = 512
 
@@ -36,14 +39,20 @@ export function listOf(value: Json): Json[] {
   return Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 }
 
-export function tooLong(keep: KeepRule): GatewayError {
-  return new GatewayError('too_large', 'The conversation that this request continues is too long.', { param: keep.previous.at(-1) })
+/** The refusal of a request whose earlier items are too many, with the member that refers to them. */
+export function tooLong(param: string | undefined): GatewayError {
+  return new GatewayError('too_large', 'The conversation that this request continues is too long: begin another one.', { param })
+}
+
+/** Whether no turn with so many bytes may follow. */
+export function isFull(turns: readonly KeptAnswer[], more: number): boolean {
+  return turns.length >= MOST_TURNS || lengthOf(turns) + more > MOST_KEPT
 }
 
 /** The refusal that a route's expression made. */
 export function refusedOf(refused: Json): GatewayError {
   const isMissing = memberAt(refused, ['missing']) === true
   const text = (name: string): string | undefined => memberAt(refused, [name])?.toString()
-  const more = { param: text('param'), code: text('code') }
+  const more = { param: text('param'), code: memberAt(refused, ['code']) === null ? null : text('code') }
   return new GatewayError(isMissing ? 'not_found' : 'invalid_request', text('message') ?? 'Invalid request.', more)
 }

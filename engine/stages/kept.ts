@@ -11,12 +11,10 @@ import { holdsAny } from '../wire/json/markers.js'
 import type { Attempt } from './attempt.js'
 import { type Choice, taskOf } from './choose.js'
 import { conversationWith, unknownConversation } from './conversation.js'
-import { conversationId, isKeptId, lengthOf, listOf, MOST_KEPT, outputOf, refusedOf, tooLong } from './kept-items.js'
+import { conversationId, isFull, isKeptId, lengthOf, listOf, MOST_KEPT, outputOf, refusedOf, tooLong } from './kept-items.js'
+import { type Keeping, referredItems } from './kept-references.js'
 import { limit } from './limit.js'
 import { type Input, inputOf, saidAt, withoutBody } from './read.js'
-
-/** Kept items that one request may refer to. */
-const MOST_REFERENCES = 1_000
 
 /** The request with all kept items that it refers to. Throws `not_found` for an unknown answer. */
 export function restore(
@@ -77,7 +75,7 @@ interface Restoring {
 }
 
 async function restored(restoring: Restoring): Promise<Input> {
-  const { keep, previous, conversation, input, route, exchange, snapshot } = restoring
+  const { keep, previous, conversation, input, choice, route, exchange, snapshot, store } = restoring
   const before =
     previous !== undefined
       ? await itemsUpTo(previous, restoring)
@@ -87,20 +85,30 @@ async function restored(restoring: Restoring): Promise<Input> {
   // The provider has the conversation, and appends the answer itself.
   if (conversation !== undefined && before === undefined) input.turn = undefined
   const continued = before === undefined ? input.body : (keep.continued(input.body, before) as Body)
-  const items = await itemsOf(continued, restoring)
+  const items = await referredItems(continued, keep, keepingOf(choice), exchange, store)
   if (before === undefined && items === undefined) return input
   const body = items === undefined ? continued : keep.resolved(continued, items)
   const bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
-  if (bytes.length > route.limits.body) throw tooLong(keep)
+  if (bytes.length > route.limits.body) throw tooLong(conversation === undefined ? keep.previous.at(-1) : memberOf(keep))
   const whole = await inputOf(bytes, route, exchange, snapshot.plan.dialects[route.dialect] as Dialect)
+  // What it refers to may be removed, and the conversation stays.
+  if (items !== undefined && input.turn?.conversation !== undefined) input.turn.own = { body: keep.resolved(input.body, items) as Body }
   whole.turn = input.turn
   return whole
+}
+
+/** The member that names a conversation. */
+const memberOf = ({ conversation }: KeepRule): string | undefined => conversation?.members[0]?.join('.')
+
+function keepingOf({ bindings }: Choice): Keeping {
+  if (bindings.every(binding => binding.keepsHere)) return 'here'
+  return bindings.some(binding => binding.keepsHere) ? 'either' : 'elsewhere'
 }
 
 /** The items up to a kept answer. */
 async function itemsUpTo(id: string, { keep, route, exchange, store }: Restoring): Promise<Json[]> {
   const turns = isKeptId(id) ? await store.ask('kept', { caller: exchange.log.key ?? '', id }) : []
-  if (turns === null) throw tooLong(keep)
+  if (turns === null) throw tooLong(keep.previous.at(-1))
   if (turns.length === 0) throw unknownId(route, id)
   exchange.hold(lengthOf(turns))
   return turns.flatMap(turn => [...(JSON.parse(turn.input) as Json[]), ...outputOf(keep, turn)])
@@ -108,45 +116,22 @@ async function itemsUpTo(id: string, { keep, route, exchange, store }: Restoring
 
 /** The items of a kept conversation; undefined if it is unknown here, but a provider may have it. */
 async function itemsOfConversation(id: string, { keep, input, choice, exchange, store }: Restoring): Promise<Json[] | undefined> {
-  const found = await conversationWith(id, keep, exchange, store)
+  const found = await conversationWith(id, keep, memberOf(keep), exchange, store)
   if (found !== undefined) {
-    const why = keep.conversation?.refuse?.(input.body)
-    if (typeof why === 'string') throw new GatewayError('invalid_request', why, { param: keep.conversation?.members[0]?.join('.') })
+    const refused = keep.conversation?.refuse?.(input.body, found.items)
+    if (refused !== undefined) throw refusedOf(refused)
+    if (isFull(found.turns, input.bytes.length)) throw tooLong(memberOf(keep))
     return found.items.map(one => memberAt(one, ['item']) as Json)
   }
   if (choice.bindings.every(binding => binding.keepsHere)) throw unknownConversation(id)
   return undefined
 }
 
-/** The kept items that a request refers to, by id; undefined if there are none. */
-async function itemsOf(body: Body, { keep, choice, exchange, store }: Restoring): Promise<Record<string, Json> | undefined> {
-  const ids = [...new Set(listOf(keep.references(body)).filter(id => typeof id === 'string'))] as string[]
-  if (ids.length === 0) return undefined
-  if (ids.length > MOST_REFERENCES)
-    throw new GatewayError('invalid_request', `A request may refer to at most ${MOST_REFERENCES} items.`, { param: keep.previous[0] })
-  // A provider that keeps answers has its own items, so their absence here is not an error.
-  const isOurs = choice.bindings.some(binding => binding.keepsHere)
-  const asked = store.ask('items', { caller: exchange.log.key ?? '', ids: ids.filter(isKeptId), isAwaited: isOurs })
-  const answers = await (isOurs ? asked : asked.catch(() => []))
-  if (answers === null) throw tooLong(keep)
-  exchange.hold(lengthOf(answers))
-  const items: Record<string, Json> = Object.create(null)
-  for (const answer of answers)
-    for (const item of outputOf(keep, answer)) {
-      const id = memberAt(item, [keep.itemId])
-      if (typeof id === 'string') items[id] = item
-    }
-  const missing = ids.find(id => items[id] === undefined)
-  if (missing !== undefined && choice.bindings.every(binding => binding.keepsHere)) throw unknownItem(missing)
-  return answers.length === 0 ? undefined : items
-}
+/** Keeps an answer. If it becomes part of a conversation, its end waits for that, and fails if it cannot. */
+export type Keep = (answer: Json) => Promise<void> | undefined
 
-function unknownItem(id: string): GatewayError {
-  return new GatewayError('not_found', `No kept item of yours has the id '${id}'.`, { code: 'not_found' })
-}
-
-/** A function that keeps an answer; undefined if the answer is not to be kept here, or no client gets it. */
-export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((answer: Json) => void) | undefined {
+/** Undefined if the answer is not to be kept here, or no client gets it. */
+export function keeperOf({ binding, input, exchange, snapshot }: Attempt): Keep | undefined {
   const { turn } = input
   const { keep } = binding.from
   const { store } = snapshot
@@ -158,17 +143,21 @@ export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((ans
     const own = memberAt(answer, [keep.id])
     // A conversation has all turns, also those that clients cannot refer to.
     const id = isKeptId(own) && isReferable ? own : conversation === null ? undefined : conversationId(exchange.id)
-    if (id === undefined) return
+    if (id === undefined) return undefined
     const items = listOf(keep.output(answer))
       .map(item => memberAt(item, [keep.itemId]))
       .filter(isKeptId)
     const input = releaseDigits(JSON.stringify(listOf(keep.items(turn.own.body))))
     const text = JSON.stringify(answer)
-    if (input.length + text.length > MOST_KEPT) return
+    const isShort = input.length + text.length <= MOST_KEPT
     const kept = { caller: exchange.log.key ?? '', id, previous: turn.previous ?? null, conversation, items, input, answer: text }
+    const written = isShort ? store.ask('keep', kept) : Promise.resolve(false)
+    // The next request of the conversation names no answer that it could wait for, and the model would have forgotten this one.
+    if (conversation !== null) return written.then(isKept => (isKept ? undefined : Promise.reject(tooLong(memberOf(keep)))))
     // The answer is kept before the client gets it, so that a request which continues it finds it. If the store is away,
     // the answer is not kept and the client gets it all the same; the control process logs that.
-    store.ask('keep', kept).catch(() => undefined)
+    written.catch(() => undefined)
+    return undefined
   }
 }
 

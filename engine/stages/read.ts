@@ -63,8 +63,8 @@ export interface Turn {
   conversation: string | undefined
   /** Whether clients may refer to the answer by its id. */
   isReferable: boolean
-  /** The request as the client sent it. */
-  own: Input
+  /** The request as the client sent it; in a conversation with the items that it refers to. */
+  own: { readonly body: Body }
 }
 
 /**

@@ -15,7 +15,10 @@ import type { Rewriter } from './rewriter.js'
 import { idSealerOf } from './seal-ids.js'
 import { relayStream } from './stream/relay.js'
 
-/** Resolves when a stream, or bytes, have been passed on; a whole body leaves at the end of the event loop's turn. */
+/**
+ * Resolves when a stream, or bytes, have been passed on; a whole body leaves at the end of the event loop's turn, or when it is part of
+ * its conversation.
+ */
 export function reply(outcome: Outcome): Promise<void> | undefined {
   const { binding, exchange, snapshot, route, choice, input } = outcome.attempt
   const ownIds = input.turn && ownIdsOf(outcome.attempt)
@@ -35,11 +38,13 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   const charge = snapshot.exposes?.cost ? chargeOf(exchange) : undefined
   if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
   const text = rewriter ? understood(() => rewritten(outcome.text, rewriter)) : outcome.text
-  if (input.turn) keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
+  const kept = input.turn && keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
   if (outcome.kind === 'whole' || !outcome.isUnasked) binding.target.health.succeed()
   const status = outcome.kind === 'whole' && binding.mapping === undefined ? outcome.response.status : 200
   headers['content-type'] = 'application/json'
-  atEndOfTurn(() => exchange.send(status, headers, text))
+  const leave = (): void => atEndOfTurn(() => exchange.send(status, headers, text))
+  if (kept) return kept.then(leave)
+  leave()
   return undefined
 }
 

@@ -167,6 +167,80 @@ test('what is added at the same time is all there, each once', async () => {
   expect(texts.filter(text => done.includes(text)).sort()).toEqual(done)
 })
 
+test('a conversation has each id once, and an id that was removed may come again', async () => {
+  const item = (id: string, text: string) => ({ id, type: 'message' as const, role: 'user' as const, content: text })
+  const doubled = (param: string): object => ({
+    status: 400,
+    param,
+    code: null,
+    message: expect.stringContaining('Duplicate item found with id msg_a.'),
+  })
+  const twice = [item('msg_a', '1'), item('msg_a', '2')]
+  await expect(client.conversations.create({ items: twice })).rejects.toMatchObject(doubled('items'))
+  const { id } = await client.conversations.create({ items: [item('msg_a', '1'), item('msg_b', '2')] })
+  for (const items of [twice, [item('msg_c', '3'), item('msg_a', '4')]])
+    for (const model of ['m', 'official'])
+      await expect(client.responses.create({ model, input: items, conversation: id })).rejects.toMatchObject(doubled('input'))
+  await expect(client.conversations.items.create(id, { items: [item('msg_a', '3')] })).rejects.toMatchObject(doubled('items'))
+  // What the conversation has already is not sent again: https://github.com/openai/openai-agents-python/issues/1789
+  const { output } = await client.responses.create({ model: 'm', input: '3', conversation: id })
+  const again = { model: 'm', input: output as OpenAI.Responses.ResponseInput, conversation: id }
+  await expect(client.responses.create(again)).rejects.toMatchObject({ status: 400, param: 'input' })
+  await client.conversations.items.delete('msg_a', { conversation_id: id })
+  await client.conversations.items.create(id, { items: [item('msg_a', '4')] })
+  expect(textsOf(await all(id)).filter(text => /^\d$/.test(String(text)))).toEqual(['2', '3', '4'])
+  await client.conversations.items.delete('msg_a', { conversation_id: id })
+  expect(idsOf(await all(id))).not.toContain('msg_a')
+})
+
+test('an item that refers to a kept one stands for it, also when that is removed', async () => {
+  const { id: response, output } = await client.responses.create({ model: 'm', input: 'x' })
+  const [item] = output as [OpenAI.Responses.ResponseOutputMessage]
+  const reference = { type: 'item_reference' as const, id: item.id }
+  const made = await client.conversations.create({ items: [reference, user('1')] })
+  const added = await client.conversations.create({ items: [user('2')] })
+  expect((await client.conversations.items.create(added.id, { items: [reference] })).data).toEqual([item])
+  const named = await client.conversations.create()
+  await client.responses.create({ model: 'm', input: [reference, user('3')], conversation: named.id })
+  await client.responses.delete(response)
+  for (const { id } of [made, added, named]) {
+    expect(await client.conversations.items.retrieve(item.id, { conversation_id: id })).toEqual(item)
+    await client.responses.create({ model: 'm', input: 'Go on', conversation: id })
+    expect(contents(chat.seen.at(-1))).toContain(item.content[0]?.type === 'output_text' && item.content[0].text)
+  }
+  for (const call of [
+    () => client.conversations.create({ items: [reference] }),
+    () => client.conversations.items.create(made.id, { items: [{ type: 'item_reference', id: 'msg_nothing' }] }),
+  ])
+    await expect(call()).rejects.toMatchObject({ status: 404 })
+})
+
+test('what was said and what a tool made of a call is complete', async () => {
+  const { id } = await client.conversations.create({
+    items: [
+      { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c', output: 'o' },
+    ],
+  })
+  expect(await all(id)).toMatchObject([{ status: 'completed' }, { status: 'completed' }])
+})
+
+test('a conversation that is too long can be read, and what adds to it is refused by name', async () => {
+  // So much may take a busy store longer than a request waits.
+  const patient = client.withOptions({ maxRetries: 10 })
+  const long = { items: [user('a'.repeat(11 * 1024 * 1024))] }
+  const { id } = await patient.conversations.create(long)
+  await patient.conversations.items.create(id, long)
+  const tooLong = (param: string): object => ({ status: 413, param, message: expect.stringContaining('begin another one') })
+  const seen = chat.seen.length
+  const input = [user('b'.repeat(3 * 1024 * 1024))]
+  await expect(patient.responses.create({ model: 'm', input, conversation: id })).rejects.toMatchObject(tooLong('conversation'))
+  await expect(patient.conversations.items.create(id, { items: input })).rejects.toMatchObject(tooLong('conversation_id'))
+  // No provider is asked for what cannot be kept.
+  expect(chat.seen.length).toBe(seen)
+  expect(textsOf((await patient.conversations.items.list(id, { limit: 1 })).data)).toEqual([long.items[0]?.content])
+})
+
 test('the session of the Agents SDK keeps its conversation here', async () => {
   const session = new OpenAIConversationsSession({ client })
   const agent = new Agent({ name: 'Agent', model: new OpenAIResponsesModel(client, 'm') })
@@ -216,6 +290,8 @@ test('what is wrong with a request is said', async () => {
     ['/conversations', { metadata: { a: 1 } }, 'metadata.a'],
     ['/conversations', { items: Array.from({ length: 21 }, () => user('x')) }, 'items'],
     [`/conversations/${id}/items`, {}, 'items'],
+    ['/responses', { model: 'm', input: 'x', conversation: '' }, 'conversation'],
+    ['/responses', { model: 'm', input: 'x', conversation: { id: '' } }, 'conversation.id'],
   ] as const) {
     const refused = await post(path, body)
     expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param } }])

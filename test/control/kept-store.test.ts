@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { PluginTransformQueryArgs, PluginTransformResultArgs } from 'kysely'
+import type { KyselyPlugin, PluginTransformQueryArgs, PluginTransformResultArgs } from 'kysely'
 import { afterAll, expect, test } from 'vitest'
 import type * as KeptModule from '../../control/kept/kept.js'
 import type { Room } from '../../control/kept/room.js'
@@ -41,7 +41,7 @@ const turn = (id: string, previous: string | null, more = {}): NewAnswer => ({
   ...more,
 })
 
-onEachEngine(make => {
+onEachEngine((make, kind) => {
   const open = async (): Promise<Store> => openStore({ at: await make(), mayMigrate: true })
   const row = (store: Store, id: string) => store.db.selectFrom('kept').selectAll().where('id', '=', id).executeTakeFirst()
 
@@ -96,6 +96,33 @@ onEachEngine(make => {
     await remove(store, 'ada', 'talk')
     await keep(store, options, turn('late', null, { conversation: 'talk' }))
     expect([await idsOf('late'), await idsOf('talk')]).toEqual([['late'], []])
+    await store.close()
+  })
+
+  // Of SQLite there is one instance, which reads when it has written.
+  test.runIf(kind === 'postgres')('a turn that comes while a conversation is read does not hide it', async () => {
+    const store = await open()
+    await keep(store, options, turn('talk', null))
+    let isRead = false
+    const late: KyselyPlugin = {
+      transformQuery: ({ node }: PluginTransformQueryArgs) => node,
+      async transformResult({ result }: PluginTransformResultArgs) {
+        if (!isRead) await keep(store, options, turn('late', null, { conversation: 'talk' }))
+        isRead = true
+        return result
+      },
+    }
+    const busy = { ...store, db: store.db.withPlugin(late) }
+    expect((await conversation(busy, options, 'ada', 'talk'))?.map(({ id }) => id)).toEqual(['talk'])
+    expect((await conversation(store, options, 'ada', 'talk'))?.map(({ id }) => id)).toEqual(['late', 'talk'])
+    await store.close()
+  })
+
+  test('a conversation of more turns than may be continued can be read', async () => {
+    const store = await open()
+    for (let index = 0; index <= 1_000; index++) await keep(store, options, turn(`${index}`, index === 0 ? null : `${index - 1}`))
+    expect(await conversation(store, options, 'ada', '1000')).toBe(null)
+    expect(await conversation(store, options, 'ada', '1000', true)).toHaveLength(1_001)
     await store.close()
   })
 

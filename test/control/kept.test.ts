@@ -218,6 +218,16 @@ test('the input of a response is listed in pages, of items that it has', async (
   }
 })
 
+test('the pages of an input end, although some of its items share an id', async () => {
+  const item = (content: string) => ({ type: 'message' as const, id: 'msg_same', role: 'user' as const, content })
+  const { id } = await client.responses.create({ model: 'm', input: [item('1'), item('2'), { role: 'user', content: '3' }] })
+  let pages = 0
+  let page = await client.responses.inputItems.list(id, { limit: 1, order: 'asc' })
+  for (; page.hasNextPage() && pages < 10; pages++) page = await page.getNextPage()
+  expect(pages).toBeLessThan(3)
+  expect(page.data).toMatchObject([{ content: [{ text: '3' }] }])
+})
+
 test('only the key that made a response can retrieve it', async () => {
   const made = await client.responses.create({ model: 'm', input: 'Mine' })
   const other = new OpenAI({ apiKey: 'key-of-bob', baseURL: `${gateway.url}/v1`, maxRetries: 0 })

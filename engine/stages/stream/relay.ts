@@ -39,6 +39,10 @@ class StreamRelay implements Output, Deadline {
   /** When the client gets the next keep-alive. */
   due: number
   private isOver = false
+  /** How many events wait until they are part of their conversation: what is written behind them waits, too. */
+  private held = 0
+  /** The answer is complete, but its last event waits. */
+  private isComplete = false
   private lastWrite = now()
   /** The chunks of one read: the HTTP client delivers each alone, as a rule one event. */
   private readonly arrived = gathering<Buffer>(queueMicrotask, () => this.feedArrived())
@@ -79,7 +83,8 @@ class StreamRelay implements Output, Deadline {
     const sign = from.stream?.keepAlive
     this.keepAlive = sign === undefined ? undefined : framing.sign(sign, lineEnd)
     this.due = this.lastWrite + KEEP_ALIVE_AFTER
-    const keep = keeperOf(start.attempt)
+    const keeper = keeperOf(start.attempt)
+    const keep = keeper && ((answer: Json) => this.hold(keeper(answer)))
     const writer = keep && from.keep ? keepingWriter(this.writer, from.keep, keep) : this.writer
     const changing = rewriter ? rewritingWriter(writer, rewriter) : writer
     const output = keep && from.keep ? keeping(this, from.keep, keep) : this
@@ -121,8 +126,20 @@ class StreamRelay implements Output, Deadline {
     this.due = this.lastWrite + KEEP_ALIVE_AFTER
   }
 
+  /** Holds the output back until an answer is kept. If it cannot be, its stream does not look complete. */
+  private hold(kept: Promise<void> | undefined): void {
+    if (kept === undefined) return
+    this.held++
+    const release = (): void => {
+      if (--this.held > 0) return
+      this.writePending()
+      if (this.isComplete) this.end()
+    }
+    kept.then(release, error => this.failWith(asStreamError(error)))
+  }
+
   private guard(run: () => void): void {
-    if (this.isOver) return
+    if (this.isOver || this.isComplete) return
     try {
       run()
     } catch (error) {
@@ -155,7 +172,7 @@ class StreamRelay implements Output, Deadline {
   }
 
   private writePending(): void {
-    const chunk = this.isOver ? undefined : this.pending.take()
+    const chunk = this.isOver || this.held > 0 ? undefined : this.pending.take()
     if (chunk === undefined) return
     this.lastWrite = now()
     if (!this.sink.write(chunk)) this.response.pause()
@@ -163,6 +180,10 @@ class StreamRelay implements Output, Deadline {
 
   end(): void {
     if (this.isOver) return
+    if (this.held > 0) {
+      this.isComplete = true
+      return
+    }
     const rest = this.pending.take()
     atEndOfTurn(() => {
       if (!this.exchange.isAborted) this.writer.end(rest)
@@ -186,7 +207,8 @@ class StreamRelay implements Output, Deadline {
     }
     exchange.log.error = failureOf(error)
     exchange.log.isPartial = true
-    this.writer.fail(error, this.pending.take())
+    const rest = this.pending.take()
+    this.writer.fail(error, this.held > 0 ? undefined : rest)
     this.close(false)
   }
 
