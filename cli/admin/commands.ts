@@ -57,7 +57,14 @@ function show(options: Options, answer: object, text: () => string, ok = true): 
 /** The same of one thing with all its members, which have no text of their own. */
 const showWhole = (options: Options, answer: object): void => show(options, answer, () => JSON.stringify(answer, undefined, 2))
 
-const date = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString().slice(0, 16))
+/** To the minute, in the form in which the commands take dates. */
+const date = (time: number | null): string | null => (time === null ? null : `${new Date(time).toISOString().slice(0, 16)}Z`)
+
+/** The fields that a command changes. */
+function changed(fields: Record<string, unknown>): Record<string, unknown> {
+  if (Object.keys(fields).length === 0) throw new UsageError('Name what to change: --help lists the options.')
+  return fields
+}
 
 /** A number of 0 or more. */
 function amount(text: string, option: string): number {
@@ -203,7 +210,7 @@ function addTeams(program: Command, command: (parent: Command, words: string, de
     .option('--enable', 'enable a team again')
     .action(async (name: string, options: TeamOptions) => {
       const state = options.disable ? { state: 'disabled' } : options.enable ? { state: 'active' } : {}
-      const team = await ask<TeamView>(options, 'PATCH', path(name), { ...teamFields(options), ...state })
+      const team = await ask<TeamView>(options, 'PATCH', path(name), changed({ ...teamFields(options), ...state }))
       show(options, team, () => table([teamRow(team)], TEAM_COLUMNS))
     })
 }
@@ -294,7 +301,7 @@ export function addAdminCommands(program: Command): void {
     .option('--enable', 'enable a key again')
     .action(async (name: string, options: KeyOptions) => {
       const state = options.disable ? { state: 'disabled' } : options.enable ? { state: 'active' } : {}
-      const key = await ask<KeyView>(options, 'PATCH', path(name), { ...fieldsOf(options), ...state })
+      const key = await ask<KeyView>(options, 'PATCH', path(name), changed({ ...fieldsOf(options), ...state }))
       show(options, key, () => table([keyRow(key)], KEY_COLUMNS))
     })
   command(keys, 'rotate <name>', 'replace the secret of a key')

@@ -29,13 +29,31 @@ function invalid({ validation, validationContext }: FastifyError): Problem {
   const place = PLACES[validationContext ?? ''] ?? validationContext ?? 'request'
   if (missingProperty !== undefined) return new Problem(422, 'invalid', `The ${place} lacks ${field}.`, field)
   if (additionalProperty !== undefined) return new Problem(422, 'invalid', `The ${place} may not have ${field}.`, field)
-  return new Problem(422, 'invalid', `In the ${place}, ${field || 'the value'} ${wordsOf(first)}.`, field)
+  const at = field === '' ? `The ${place}` : `In the ${place}, ${field}`
+  return new Problem(422, 'invalid', `${at} ${wordsOf(first)}.`, field)
+}
+
+type Params = Readonly<Record<string, unknown>>
+
+/** What is wrong with a value, by the keyword of the schema. */
+const WORDS: Readonly<Record<string, (params: Params) => string>> = {
+  type: ({ type }) => `must be ${[type].flat().join(' or ')}`,
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).map(String).join(', ')}`,
+  minimum: ({ limit }) => `must be ${limit} or more`,
+  maximum: ({ limit }) => `must be ${limit} or less`,
+  minLength: ({ limit }) => `must have ${limit} or more characters`,
+  maxLength: ({ limit }) => `must have ${limit} or fewer characters`,
+  minItems: ({ limit }) => `must have ${limit} or more items`,
+  maxItems: ({ limit }) => `must have ${limit} or fewer items`,
+  uniqueItems: () => 'must have each item once',
+  minProperties: () => 'must have a member',
 }
 
 /** What is wrong with a value: a pattern is told by its title, since few people read regular expressions. */
 function wordsOf(error: (FastifySchemaValidationError & { parentSchema?: { title?: string } }) | undefined): string {
   const title = error?.keyword === 'pattern' ? error.parentSchema?.title : undefined
-  return title === undefined ? (error?.message ?? 'is wrong') : `must be ${title}`
+  if (title !== undefined) return `must be ${title}`
+  return WORDS[error?.keyword ?? '']?.(error?.params ?? {}) ?? error?.message ?? 'is wrong'
 }
 
 /** What Fastify calls the parts of a request. */

@@ -37,25 +37,30 @@ const WRONG: [string, string, unknown, number, string, string?][] = [
   ['POST', '/keys', {}, 422, 'The body lacks name.', 'name'],
   ['POST', '/keys', { name: 'x', bogus: 1 }, 422, 'The body may not have bogus.', 'bogus'],
   ['POST', '/keys', { name: 'x', tags: 'much' }, 422, 'In the body, tags must be array.', 'tags'],
-  ['POST', '/keys', { name: 'x', expires_at: 1e300 }, 422, 'In the body, expires_at must be <= 8640000000000000.', 'expires_at'],
+  ['POST', '/keys', { name: 'x', expires_at: 1e300 }, 422, 'In the body, expires_at must be 8640000000000000 or less.', 'expires_at'],
   ['POST', '/keys', { name: 'key_0123456789ab' }, 422, 'key_0123456789ab has the form of an id: choose another name.', 'name'],
   ['POST', '/teams', { name: 'team_0123456789ab' }, 422, 'team_0123456789ab has the form of an id: choose another name.', 'name'],
   ['GET', '/keys/%00', undefined, 422, 'In the path, name has the character U+0000, which no store holds.', 'name'],
   ['GET', '/exchanges?key=%00', undefined, 422, 'In the query, key has the character U+0000, which no store holds.', 'key'],
   ['POST', '/teams', { name: 'x', note: 'a\0b' }, 422, 'In the body, note has the character U+0000, which no store holds.', 'note'],
-  ['GET', '/audit?before=99999999999999999999', undefined, 422, 'In the query, before must be <= 2147483647.', 'before'],
-  ['GET', '/audit?before=2147483648', undefined, 422, 'In the query, before must be <= 2147483647.', 'before'],
+  ['GET', '/audit?before=99999999999999999999', undefined, 422, 'In the query, before must be 2147483647 or less.', 'before'],
+  ['GET', '/audit?before=2147483648', undefined, 422, 'In the query, before must be 2147483647 or less.', 'before'],
   [
     'POST',
     '/teams',
     { name: 'x', note: JSON.parse('['.repeat(3_500) + ']'.repeat(3_500)) },
     422,
-    'In the body, note must be string,null.',
+    'In the body, note must be string or null.',
     'note',
   ],
+  ['POST', '/teams', { name: 'x', note: 'a'.repeat(1_001) }, 422, 'In the body, note must have 1000 or fewer characters.', 'note'],
+  ['POST', '/keys', { name: 'x', groups: ['a', 'a'] }, 422, 'In the body, groups must have each item once.', 'groups'],
+  ['POST', '/keys/import', { keys: [] }, 422, 'In the body, keys must have 1 or more items.', 'keys'],
+  ['PATCH', '/keys/x', {}, 422, 'The body must have a member.', ''],
+  ['GET', '/ledger/export?format=xls', undefined, 422, 'In the query, format must be one of csv, ndjson, focus.', 'format'],
   ['GET', '/ledger/verify?from=0', undefined, 422, 'The query may not have from.', 'from'],
   ['GET', '/nothing/%00', undefined, 404, 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.'],
-  ['GET', '/exchanges?limit=-1', undefined, 422, 'In the query, limit must be >= 1.', 'limit'],
+  ['GET', '/exchanges?limit=-1', undefined, 422, 'In the query, limit must be 1 or more.', 'limit'],
   ['GET', '/exchanges/nothing', undefined, 422, `In the path, id must be ${titleIn('ExchangeId')}.`, 'id'],
   ['GET', '/usage?by=foo', undefined, 422, expect.stringMatching(/^In the query, by must be one or more of key, model, .*\.$/), 'by'],
   ['POST', '/keys', { name: 'bad name' }, 422, `In the body, name must be ${titleIn('Name')}.`, 'name'],
@@ -161,7 +166,7 @@ test('a key and a token whose time is over are listed as expired', async () => {
   await make('over', { expires_at: 1_000 })
   await gateway.admin('POST', '/tokens', { name: 'over', role: 'auditor', expires_at: 1_000 })
   await gateway.admin('POST', '/tokens', { name: 'on', role: 'auditor', expires_at: Date.now() + 86_400_000 })
-  expect((await gateway.command('keys', 'list')).out).toMatch(/^over +expired /m)
+  expect((await gateway.command('keys', 'list')).out).toMatch(/^over +expired .* \d{4}-\d\d-\d\dT\d\d:\d\dZ /m)
   const { out } = await gateway.command('token', 'list')
   expect(out).toMatch(/^over +auditor +expired /m)
   expect(out).toMatch(/^on +auditor +active /m)
@@ -191,6 +196,8 @@ test('a command that cannot be done says why in a sentence', async () => {
     [['usage', '--since', '1'], 64, /^1 is not a time: .*$/],
     [['usage', '--since', '99999999d'], 64, /^99999999d is not a time: .*$/],
     [['ledger', 'reconcile', 'wrong.json', '--tolerance', 'much'], 64, /^--tolerance must be a number of 0 or more, not much\.$/],
+    [['keys', 'set', 'x'], 64, /^Name what to change: .*$/],
+    [['teams', 'set', 'x'], 64, /^Name what to change: .*$/],
     [['keys', 'list', '--url', 'garbage'], 64, /^garbage is no URL: .*$/],
     [['keys', 'list', '--url', 'ftp://gateway.example.com'], 64, /^ftp:\/\/gateway\.example\.com is no URL: .*$/],
     [['ledger', 'reconcile', '.'], 64, /^The file \. cannot be read: EISDIR\.$/],
