@@ -41,7 +41,7 @@ let text: string
 let document: Document
 
 /** The names of models that examples ask for, each served by the first provider that the simulator can play. */
-const PROVIDERS = ['openai', 'anthropic', 'gemini', 'cohere', 'jina', 'voyage', 'kling', 'jimeng']
+const PROVIDERS = ['openai', 'anthropic', 'gemini', 'cohere', 'jina', 'voyage', 'mistral', 'kling', 'jimeng']
 
 beforeAll(async () => {
   simulator = await startSimulator({ listen: '127.0.0.1:0' })

@@ -49,6 +49,7 @@ const REQUESTS: Record<string, { path: string; body: Record<string, unknown> }> 
   generate: { path: '/v1beta/models/MODEL:generateContent', body: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] } },
   responses: { path: '/v1/responses', body: { input: 'Hi' } },
   completions: { path: '/v1/completions', body: { prompt: 'Hi' } },
+  fim: { path: '/v1/fim/completions', body: { prompt: 'def f(', suffix: '):' } },
   embeddings: { path: '/v1/embeddings', body: { input: 'Hi', dimensions: 3, user: 'me' } },
   rerank: { path: '/v1/rerank', body: { query: 'a', documents: ['b'] } },
   images: { path: '/v1/images/generations', body: { prompt: 'a cat' } },

@@ -37,6 +37,8 @@ const cost = costOf(
 const EVENTS: Record<string, (whole: Body) => Body[]> = {
   chat: ({ usage, service_tier }) => [{ choices: [], usage, ...(service_tier !== undefined && { service_tier }) }],
   completions: ({ usage }) => [{ choices: [], usage }],
+  fim: ({ usage }) => [{ choices: [{ delta: {}, finish_reason: 'stop' }], usage }],
+  suffix_completions: ({ usage }) => [{ choices: [], usage }],
   responses: whole => [{ type: 'response.completed', response: whole }],
   generate: whole => [{ usageMetadata: { promptTokenCount: 1 } }, whole],
   messages: whole => {

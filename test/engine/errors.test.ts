@@ -69,16 +69,19 @@ const google = new Set([
 ])
 
 interface Told {
+  object?: string
   type?: string
   request_id?: string
   error: { type?: string; message: string; status?: string; code?: unknown; param?: unknown; details?: unknown }
   code?: unknown
-  message?: string
+  message?: unknown
   id?: string
 }
 
 /** What kind of body a dialect has, judged by what it says. */
-function shapeOf(told: Told): 'openai' | 'anthropic' | 'google' | 'vendor' | 'plain' | 'bare' {
+function shapeOf(told: Told): 'openai' | 'anthropic' | 'google' | 'mistral' | 'vendor' | 'plain' | 'bare' {
+  // The members without an envelope.
+  if (told.object === 'error') return 'mistral'
   // A text, and nothing else.
   if (typeof told.error === 'string') return 'bare'
   // A number and a text in an envelope that good answers have, too.
@@ -91,7 +94,7 @@ function shapeOf(told: Told): 'openai' | 'anthropic' | 'google' | 'vendor' | 'pl
 
 function messageOf(told: Told): unknown {
   const shape = shapeOf(told)
-  return shape === 'bare' ? told.error : shape === 'vendor' || shape === 'plain' ? told.message : told.error.message
+  return shape === 'bare' ? told.error : ['mistral', 'vendor', 'plain'].includes(shape) ? told.message : told.error.message
 }
 
 const dialects = Object.values(plan.dialects)
@@ -105,17 +108,24 @@ describe('every kind of error in every dialect', () => {
     const shape = shapeOf(told)
     expect(messageOf(told)).toBe(message)
     expect(headers['content-type']).toBe('application/json')
-    // Its own status, but where clients know another: 529 for overload, 429 for a quota that is used up.
+    // Its own status, but where clients know another: 529 for overload, 429 for a quota that is used up, and Mistral's two.
     const other =
       kind === 'overloaded' && shape === 'anthropic'
         ? 529
         : kind === 'billing' && (shape === 'openai' || shape === 'google' || shape === 'bare')
           ? 429
-          : undefined
+          : shape === 'mistral' && kind === 'invalid_request'
+            ? 422
+            : shape === 'mistral' && kind === 'not_found'
+              ? 400
+              : undefined
     expect(status).toBe(other ?? STATUS[kind])
     if (shape === 'vendor') {
       expect(told.code).toBeGreaterThanOrEqual(1000)
       expect(told.request_id).toBe(ID)
+    } else if (shape === 'mistral') {
+      expect(told).toMatchObject({ type: expect.stringMatching(/^[a-z_]+$/), param: null, raw_status_code: status })
+      expect(told.code === null || /^\d+$/.test(String(told.code))).toBe(true)
     } else if (shape === 'bare') {
       expect(Object.keys(told)).toEqual(['error'])
     } else if (shape === 'plain') {
@@ -160,6 +170,7 @@ describe('other parts of an error', () => {
     const error = new GatewayError('invalid_request', 'No.', { param: 'a[0].b', code: 'my_code', details: { why: 'x' } })
     const told = shown(dialect, error)
     if (['vendor', 'plain', 'bare'].includes(shapeOf(told))) expect(messageOf(told)).toBe('No.')
+    else if (shapeOf(told) === 'mistral') expect(told.message).toEqual({ why: 'x' })
     else if (shapeOf(told) === 'openai') expect(told.error).toMatchObject({ param: 'a[0].b', code: 'my_code' })
     else expect(JSON.stringify(told.error.details)).toContain('"why":"x"')
   })
