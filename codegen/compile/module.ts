@@ -210,7 +210,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/chance': 'use $ctx.id and $ctx.created',
   'jsonata/eval': 'write the expression itself',
   'jsonata/call': 'put a $ before the name',
-  'jsonata/hidden': 'give the variable another name',
+  'jsonata/hidden': 'give the variable another name, or do without the function where the expression is given the variable',
   'jsonata/table': 'declare the table; add the rows, or a row _ for all others, or a default with ??',
   'jsonata/copies':
     'append in the fold itself, `{ "done": $append($sum.done, …) }`, where nothing else reads the list, so that it grows in place',

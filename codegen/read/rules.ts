@@ -526,7 +526,7 @@ export const RULES: readonly Rule[] = [
     'jsonata/hidden',
     'A variable that hides a built-in function is not called.',
     'request: \'( $type := kind; { "is_text": $type(text) = "string" } )\'',
-    'Give the variable another name.',
+    'Give the variable another name, or do without the function where the expression is given the variable, as `error.body` is given `$type`.',
   ),
   error(
     'jsonata/copies',

@@ -141,7 +141,7 @@ const WRONG: Wrong[] = [
     text: 'title: Small\nrequest: |\n  ( $type := text; { "model": $ctx.model, "text": ◆$type(text) } )\n',
     rule: 'jsonata/hidden',
     detail: /\$type/,
-    remedy: 'give the variable another name',
+    remedy: 'give the variable another name, or do without the function where the expression is given the variable',
   },
   {
     name: 'an unknown variable in the condition of a step inside a loop',
@@ -180,6 +180,16 @@ describe('a finding is at the position of', () => {
       'a mistake in a format',
       data => data.edit('schemas/tiny/format.yaml', '  watch: {}', "  watch:\n    content: 'a = ◆='"),
       'jsonata/S0211',
+    ],
+    [
+      'a call of a function that a variable of the expression hides',
+      data =>
+        data.edit(
+          'schemas/tiny/format.yaml',
+          'error: chat',
+          `error: { like: chat, body: '{ "text": ◆$type($message) = "string" ? $message, "type": $type }' }`,
+        ),
+      'jsonata/hidden',
     ],
     [
       'a mistake in a route',

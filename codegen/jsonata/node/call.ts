@@ -39,10 +39,11 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
       if (global === undefined) {
         const known = namedCall(name, node, env, first, context)
         if (known) return known
+      } else if (hidesFunction(name, env)) {
+        return report(env, 'jsonata/hidden', hidden(name), node)
       }
-    } else if (!variable.lambda && BUILTIN_NAMES.has(name) && !env.options.open) {
-      // At run time it would be an error, perhaps only for some inputs.
-      return report(env, 'jsonata/hidden', `the variable $${name} hides the function of this name`, node)
+    } else if (!variable.lambda && hidesFunction(name, env)) {
+      return report(env, 'jsonata/hidden', hidden(name), node)
     } else if (variable.lambda && variable.isConstant && !variable.lambda.mayTailCall && !variable.lambda.takesContext) {
       const operands = argumentsOf(args, quiet, first)
       while (operands.length < variable.lambda.arity) operands.push(NOTHING)
@@ -68,6 +69,15 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
       return value(js`${rt(env, CALLS, 'callForgotten')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
   }
   return value(js`${rt(env, CALLS, 'call')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
+}
+
+/** Whether a variable of this name is called in place of the function: at run time an error, perhaps only for some inputs. */
+function hidesFunction(name: string, env: Env): boolean {
+  return BUILTIN_NAMES.has(name) && !env.options.open
+}
+
+function hidden(name: string): string {
+  return `the variable $${name} hides the function of this name`
 }
 
 /** An object that is made for a call has the members that the function reads. */
