@@ -54,6 +54,21 @@ async function conversationAlone(id: string, exchange: Exchange, store: Store): 
   return own === null ? undefined : { text: own.answer, about: JSON.parse(own.answer), turns: [], items: [] }
 }
 
+/** A request about a conversation: the one that its path names, or a new one. */
+interface Question {
+  keep: KeepRule
+  rule: NonNullable<Route['conversation']>
+  id: string
+  /** The member of the path that names it; undefined: the request makes one. */
+  param: string | undefined
+  /** The id in the store of what the request adds. */
+  next: string
+  input: Body
+  route: Route
+  exchange: Exchange
+  store: Store
+}
+
 /** Answers a request about a conversation, and does what it asks for. */
 export async function answerConversation(
   route: Route,
@@ -68,47 +83,56 @@ export async function answerConversation(
     throw new GatewayError('not_implemented', 'This gateway keeps no conversations.')
   input.settle?.()
   if (snapshot.hasLimits()) await limit(route, withoutBody(), key, undefined, exchange, snapshot)
-  const caller = exchange.log.key ?? ''
-  const param = follow?.path.at(-1)
-  const id = follow === undefined ? `${rule.prefix ?? ''}${exchange.id}` : (exchange.params[follow.path[0] as string] as string)
-  const row = conversationId(id)
-  const next = conversationId(exchange.id)
-  const find = async (): Promise<Conversation> => {
-    if (follow === undefined) return { text: '', about: null, turns: [], items: [] }
-    const found = rule.needsItems ? await conversationWith(id, keep, param, exchange, store) : await conversationAlone(id, exchange, store)
-    if (found === undefined) throw unknownId(route, id)
-    return found
-  }
-  /** Whether it took place; otherwise another request has changed the conversation since it was read. */
-  const write = async (told: Json, { text: was, turns }: Conversation): Promise<boolean> => {
-    const about = memberAt(told, ['about'])
-    const items = listOf(memberAt(told, ['items']))
-    const [to, added] = [JSON.stringify(about), JSON.stringify(items)]
-    const put = async (kept: Pick<NewAnswer, 'id' | 'conversation' | 'input' | 'answer'>): Promise<void> => {
-      const isShort = kept.input.length + kept.answer.length <= MOST_KEPT
-      if (!isShort || !(await store.ask('keep', { caller, previous: null, items: [], ...kept }))) throw tooLong(param)
-    }
-    if (items.length > 0 && isFull(turns, added.length)) throw tooLong(param)
-    if (follow === undefined) await put({ id: row, conversation: null, input: '[]', answer: to })
-    else if (about !== undefined && !(await store.ask('change', { caller, id: row, from: was, to }))) return false
-    if (items.length > 0) await put({ id: next, conversation: row, input: added, answer: '{}' })
-    if (memberAt(told, ['removed']) === true) await store.ask('remove', { caller, id: row })
-    return true
-  }
+  const param = follow?.path[0]
+  const id = param === undefined ? `${rule.prefix ?? ''}${exchange.id}` : (exchange.params[param] as string)
   // What it refers to may be removed, and the conversation stays.
   const referred = await referredItems(input.body, keep, 'here', exchange, store)
   const body = referred === undefined ? input.body : (keep.resolved(input.body, referred) as Body)
+  const question = { keep, rule, id, param, next: conversationId(exchange.id), input: body, route, exchange, store }
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const found = await find()
-    const { about, items } = found
-    const now = Math.floor(Date.now() / 1000)
-    const { query, params: path } = exchange
-    const told = rule.answer({ conversation: { id, about, items, next }, body, query, path, now })
-    const said = memberAt(told, ['body'])
-    if (said === undefined) throw refusedOf(memberAt(told, ['refused']))
-    if (!(await write(told, found))) continue
-    exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(said))
+    const found = await find(question)
+    const told = answerTo(question, found)
+    if (!(await change(question, found, told))) continue
+    exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(memberAt(told, ['body'])))
     return
   }
   throw new GatewayError('conflict', 'Others are changing this conversation: try again.', { retryAfter: '1' })
+}
+
+async function find({ keep, rule, id, param, route, exchange, store }: Question): Promise<Conversation> {
+  if (param === undefined) return { text: '', about: null, turns: [], items: [] }
+  const found = rule.needsItems ? await conversationWith(id, keep, param, exchange, store) : await conversationAlone(id, exchange, store)
+  if (found === undefined) throw unknownId(route, id)
+  return found
+}
+
+/** What the route's expression says: `{ body, about, items, removed }`. Throws its refusal. */
+function answerTo({ rule, id, next, input: body, exchange }: Question, { about, items }: Conversation): Json {
+  const { query, params: path } = exchange
+  const now = Math.floor(Date.now() / 1000)
+  const told = rule.answer({ conversation: { id, about, items, next }, body, query, path, now })
+  if (memberAt(told, ['body']) === undefined) throw refusedOf(memberAt(told, ['refused']))
+  return told
+}
+
+/** Does what was said. Returns false if another request has changed the conversation since it was found. */
+async function change(question: Question, found: Conversation, told: Json): Promise<boolean> {
+  const { id, param, next, exchange, store } = question
+  const caller = exchange.log.key ?? ''
+  const row = conversationId(id)
+  const about = memberAt(told, ['about'])
+  const items = listOf(memberAt(told, ['items']))
+  const [to, added] = [JSON.stringify(about), JSON.stringify(items)]
+  if (items.length > 0 && isFull(found.turns, added.length)) throw tooLong(param)
+  if (param === undefined) await put(question, { id: row, conversation: null, input: '[]', answer: to })
+  else if (about !== undefined && !(await store.ask('change', { caller, id: row, from: found.text, to }))) return false
+  if (items.length > 0) await put(question, { id: next, conversation: row, input: added, answer: '{}' })
+  if (memberAt(told, ['removed']) === true) await store.ask('remove', { caller, id: row })
+  return true
+}
+
+async function put({ param, exchange, store }: Question, kept: Pick<NewAnswer, 'id' | 'conversation' | 'input' | 'answer'>): Promise<void> {
+  const isShort = kept.input.length + kept.answer.length <= MOST_KEPT
+  const asked = { caller: exchange.log.key ?? '', previous: null, items: [], ...kept }
+  if (!isShort || !(await store.ask('keep', asked))) throw tooLong(param)
 }
