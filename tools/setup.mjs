@@ -3,7 +3,7 @@
 
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -33,6 +33,8 @@ function step(name, inputs, output, run) {
   const hash = hashOf(inputs)
   if (existsSync(output) && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash) return
   process.stderr.write(`${name}…\n`)
+  // A step that fails may leave some of its output, and its inputs may become again what they were before.
+  rmSync(stamp, { force: true })
   run()
   mkdirSync(dirname(stamp), { recursive: true })
   writeFileSync(stamp, hash)

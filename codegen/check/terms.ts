@@ -18,8 +18,20 @@ import { Members } from './members.js'
 import { Reader, type Value } from './reads.js'
 
 /** The terms that functions of halves return, and those that they take. */
-const MAKES: Readonly<Record<string, string>> = { read_ask: ASK, read_answer: 'answer', read_usage: 'usage', read_stop: 'stop' }
-const TAKES: Readonly<Record<string, string>> = { write_ask: ASK, write_answer: 'answer', write_usage: 'usage', write_stop: 'stop' }
+const MAKES: Readonly<Record<string, string>> = {
+  read_ask: ASK,
+  read_answer: 'answer',
+  read_vectors: 'vectors',
+  read_usage: 'usage',
+  read_stop: 'stop',
+}
+const TAKES: Readonly<Record<string, string>> = {
+  write_ask: ASK,
+  write_answer: 'answer',
+  write_vectors: 'vectors',
+  write_usage: 'usage',
+  write_stop: 'stop',
+}
 
 /** The parts of a file in which terms are used. */
 type Said = Partial<Pick<LibraryData, 'functions' | 'lacks' | 'terms' | 'fields' | 'stream'> & Pick<MappingData, 'define'>>

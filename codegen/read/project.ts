@@ -496,7 +496,10 @@ export function isOfBroken({ broken }: Project, mapping: string): boolean {
   return broken.has(halfName(from, 'client')) || broken.has(halfName(to, 'provider'))
 }
 
-/** Adds the pairs of dialects that are made of their halves alone. A pair with a file of its own is not among them. */
+/** What answers of a dialect with a half give: text, unless its format says something else. */
+const given = ({ data }: Entry<FormatData>): string => data.gives ?? 'text'
+
+/** Adds the pairs of dialects that give the same and are made of their halves alone. A pair with a file of its own is not among them. */
 function addPairs(project: Project): void {
   const halves = [...project.parts.keys()].filter(isOfHalf).map(part => part.split('/'))
   const having = (half: Half): Entry<FormatData>[] => {
@@ -507,7 +510,8 @@ function addPairs(project: Project): void {
   for (const client of having('client'))
     for (const provider of providers) {
       const name = pairOf(client.name, provider.name)
-      if (client === provider || project.mappings.has(name) || isOfBroken(project, name)) continue
+      if (client === provider || given(client) !== given(provider)) continue
+      if (project.mappings.has(name) || isOfBroken(project, name)) continue
       // Findings are in the file of the newer dialect.
       const { document } = project.settled.has(client.document) ? provider : client
       const title = `${client.data.title} clients on ${provider.data.title} providers`

@@ -58,8 +58,11 @@ beforeAll(async () => {
   plan = await importPlan(pathToFileURL(join(folder, 'plan.js')).href)
 })
 
-/** The dialects that have a half. */
-const having = (half: string): string[] => readdirSync(join(root, 'schemas')).filter(name => existsSync(join(root, 'schemas', name, half)))
+/** The dialects that have a half: of text, or of vectors. */
+const having = (half: string, gives: 'text' | 'vector' = 'text'): string[] =>
+  readdirSync(join(root, 'schemas'))
+    .filter(name => existsSync(join(root, 'schemas', name, half)))
+    .filter(name => readFileSync(join(root, 'schemas', name, 'format.yaml'), 'utf8').includes('gives: vector') === (gives === 'vector'))
 
 const mapping = (name: string): Mapping => {
   const found = plan.mappings[name]
@@ -392,8 +395,8 @@ test('nothing else names dialects that are taken away with their routes, mapping
   }
   /** What is named after these dialects in a folder of the data. */
   const named = (folder: string): string[] => readdirSync(join(data.folder, folder)).filter(name => name.startsWith('ollama'))
-  const ofHalves = having('client')
-    .flatMap(client => having('provider').map(provider => [client, provider] as const))
+  const ofHalves = (['text', 'vector'] as const)
+    .flatMap(gives => having('client', gives).flatMap(client => having('provider', gives).map(provider => [client, provider] as const)))
     .filter(([client, provider]) => client !== provider && (client.startsWith('ollama') || provider === 'ollama'))
     .map(([client, provider]) => `${client}-to-${provider}`)
     .sort()
