@@ -480,21 +480,29 @@ describe.each(EMBEDDERS)('a client of Ollama that embeds on %s', provider => {
   })
 })
 
-test('a text that no provider embeds is refused, and passes to a server of Ollama', async () => {
-  for (const input of ['', [], ['Hello', '']]) {
+test('an empty text among others is refused, and passes to a server of Ollama', async () => {
+  const input = ['Hello', '']
+  await ollama.embed({ model: `${SERVER}/sim`, input })
+  expect(last().input).toEqual(input)
+  for (const provider of EMBEDDERS.slice(1))
+    await expect(ollama.embed({ model: `${provider}/sim`, input })).rejects.toMatchObject({
+      status_code: 400,
+      error: expect.stringContaining("'input'"),
+    })
+})
+
+// EmbedHandler and EmbeddingsHandler in server/routes.go of github.com/ollama/ollama: such a request only loads the model.
+test('of nothing no vector is made, and no provider is asked but a server of Ollama', async () => {
+  for (const input of ['', []]) {
     await ollama.embed({ model: `${SERVER}/sim`, input })
     expect(last().input).toEqual(input)
-    for (const provider of EMBEDDERS.slice(1))
-      await expect(ollama.embed({ model: `${provider}/sim`, input })).rejects.toMatchObject({
-        status_code: 400,
-        error: expect.stringContaining("'input'"),
-      })
+    const asked = simulator.requests.length
+    for (const provider of EMBEDDERS.slice(1)) {
+      expect((await ollama.embed({ model: `${provider}/sim`, input })).embeddings).toEqual([])
+      expect((await ollama.embeddings({ model: `${provider}/sim`, prompt: '' })).embedding).toEqual([])
+    }
+    expect(simulator.requests.length).toBe(asked)
   }
-  for (const provider of EMBEDDERS.slice(1))
-    await expect(ollama.embeddings({ model: `${provider}/sim`, prompt: '' })).rejects.toMatchObject({
-      status_code: 400,
-      error: expect.stringContaining("'prompt'"),
-    })
 })
 
 describe('on an upstream of Ollama', () => {

@@ -73,22 +73,20 @@ const dialect: Files = {
     "title: Mine\nbase: http://example.com\ncredential: { header: authorization, prefix: 'Bearer ' }\nspeaks: { chat: /v1/chat/completions }\n",
 }
 
-/** What replaces something built in, with a change that shows. */
-const replaced = (): Files => {
+/** What replaces a built-in dialect, whose requests may have one member more. Its halves stay as they are. */
+const replaced = (dialect: string, before: RegExp): Files => {
   const files: Files = {}
-  const format = read('schemas/embeddings/format.yaml')
-  for (const name of readdirSync(join(root, 'schemas/embeddings'))) files[`schemas/embeddings/${name}`] = read(`schemas/embeddings/${name}`)
-  files['schemas/embeddings/format.yaml'] = `${format}\nreplaces: true\n`
-  files['schemas/embeddings/request.yaml'] = read('schemas/embeddings/request.yaml').replace(
-    /^ {2}user:/m,
-    '  nobody: { type: string }\n  user:',
-  )
+  const folder = `schemas/${dialect}`
+  for (const name of readdirSync(join(root, folder)).filter(name => name.endsWith('.yaml')))
+    files[`${folder}/${name}`] = read(`${folder}/${name}`)
+  files[`${folder}/format.yaml`] += '\nreplaces: true\n'
+  files[`${folder}/request.yaml`] = read(`${folder}/request.yaml`).replace(before, '  nobody: { type: string }\n$&')
   return files
 }
 
 test('an overlay gives the plan of the whole data, and a changed file compiles only its own modules again', async () => {
-  const files = { ...dialect, ...replaced() }
-  // What the replaced dialect says beside, the built-in mappings of it do not know: both ways find it.
+  const files = { ...dialect, ...replaced('embeddings', /^ {2}user:/m), ...replaced('rerank', /^ {2}top_n:/m) }
+  // What a replaced dialect says beside, the built-in mappings of it do not know: both ways find it. Pairs of halves drop it.
   const own = overlay(files)
   // Both times everything is compiled from nothing but what the whole data itself gave.
   const ofAll = memory()
@@ -105,13 +103,15 @@ test('an overlay gives the plan of the whole data, and a changed file compiles o
   expect(found).toContain('ledger/unmapped')
   expect(found).toBe(foundBy(compileAll))
 
-  const request = read('schemas/embeddings/request.yaml').replace(/minLength: 1/g, 'minLength: 2')
-  writeFileSync(join(own, 'schemas/embeddings/request.yaml'), request)
+  writeFileSync(join(own, 'schemas/rerank/request.yaml'), read('schemas/rerank/request.yaml'))
   const cache = memory()
   const compiled = compileOverlay(home, own, cache)
   const plan = await importAll(compileAll())
   const over = await importAll(compiled)
   expect(told(over)).toEqual(told(plan))
+  const asked = { model: 'm', input: 'Hello', nobody: 'x' }
+  for (const { mappings } of [plan, over])
+    expect(mappings['embeddings-to-cohere_embed']?.dropped?.(asked, {} as never, {})).toEqual(['nobody'])
   for (const validate of [plan, over].map(({ dialects }) => dialects.mine?.validateRequest))
     expect([validate?.({ model: 'm', say: 'hello' }), validate?.({ model: 'm', say: 'h' })]).toEqual([true, false])
 
