@@ -69,16 +69,23 @@ export function parseYaml(file: string, text: string, findings: Finding[]): Yaml
       return []
     }
     const mark = (error as { mark?: { line: number; column: number } }).mark
+    const detail = String((error as { reason?: string }).reason ?? error.message.split('\n')[0])
     findings.push({
       file,
       line: (mark?.line ?? 0) + 1,
       column: (mark?.column ?? 0) + 1,
       rule: 'yaml/syntax',
-      detail: String((error as { reason?: string }).reason ?? error.message.split('\n')[0]),
-      remedy: 'correct the YAML syntax at this position',
+      detail,
+      remedy: `correct the YAML syntax at this position${quotesFor(detail)}`,
     })
     return []
   }
+}
+
+/** Expressions are texts, and often lack the quotes that they need. */
+function quotesFor(detail: string): string {
+  if (detail.includes('flow collection entries')) return ', or put a text with `,`, `[`, `]`, `{` or `}` in quotes'
+  return detail === 'bad indentation of a mapping entry' ? ', or put a text with `: ` in quotes' : ''
 }
 
 /** A finding for each key that its mapping has already; none where the text is not even read so far. */

@@ -154,6 +154,16 @@ describe('invalid YAML', () => {
     })
   }
 
+  test.each([
+    ['a list in a text', 'a: { when: $count([b]) > 4, why: c }\n', /put a text with `,`, `\[`, `\]`, `{` or `}` in quotes/],
+    ['an object in a text', 'a: { when: $merge({}) }\n', /put a text with .* in quotes/],
+    ['a colon in a text', 'request: b: c\n', /put a text with `: ` in quotes/],
+  ])('%s is said to need quotes', (_, text, remedy) => {
+    const findings: Finding[] = []
+    parseYaml('a.yaml', text, findings)
+    expect(findings.map(finding => finding.remedy)).toEqual([expect.stringMatching(remedy)])
+  })
+
   test('an empty file has no documents and no findings', () => {
     const findings: Finding[] = []
     expect(parseYaml('a.yaml', '# only a comment\n', findings).filter(({ value }) => value !== undefined && value !== null)).toEqual([])
