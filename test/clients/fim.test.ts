@@ -1,5 +1,6 @@
 // Fill-in-the-middle as clients of Mistral ask for it, at Mistral and at providers of completions that insert text before a suffix.
 
+import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Simulator } from '../../cli/simulator/server.js'
 import { KEY, simulated, startGateway, startSimulator, type TestGateway } from '../harness.js'
@@ -160,4 +161,42 @@ test('a request without a prompt is refused with the place', async () => {
 test('a provider that is not known to insert text before a suffix is not asked', async () => {
   const [status, body] = await told({ model: 'vllm/sim', ...GAP })
   expect([status, (body as { type: string }).type]).toEqual([400, 'invalid_model'])
+})
+
+describe('a client of completions', () => {
+  const client = (): OpenAI => new OpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+  const sent = (): { path: string; body: unknown } => {
+    const { path, body } = simulator.requests.at(-1) as (typeof simulator.requests)[number]
+    return { path, body: JSON.parse(body as string) }
+  }
+
+  test('has its suffix filled in at DeepSeek, whole and as a stream', async () => {
+    const whole = await client().completions.create({ model: 'deepseek/sim', ...GAP })
+    expect(whole).toMatchObject({
+      object: 'text_completion',
+      choices: [{ text: expect.stringMatching(/simulator/), finish_reason: 'stop' }],
+    })
+    expect(sent()).toEqual({ path: '/beta/completions', body: { model: 'sim', ...GAP } })
+    let text = ''
+    for await (const event of await client().completions.create({ model: 'deepseek/sim', ...GAP, stream: true })) {
+      expect(event.choices.length).toBe(1)
+      text += event.choices[0]?.text
+    }
+    expect(text).toBe(whole.choices[0]?.text)
+    const usages = []
+    const counted = { stream: true, stream_options: { include_usage: true } } as const
+    for await (const event of await client().completions.create({ model: 'deepseek/sim', ...GAP, ...counted }))
+      usages.push(event.usage ?? null)
+    expect(usages.filter(Boolean)).toEqual([expect.objectContaining({ total_tokens: whole.usage?.total_tokens })])
+  })
+
+  test('gets the answer of a chat without a suffix', async () => {
+    await client().completions.create({ model: 'deepseek/sim', prompt: 'Hello' })
+    expect(sent().path).toBe('/chat/completions')
+  })
+
+  test('is refused what neither of the two can do', async () => {
+    const asked = client().completions.create({ model: 'deepseek/sim', ...GAP, n: 2 })
+    await expect(asked).rejects.toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'n' })
+  })
 })
