@@ -9,6 +9,7 @@ import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Dialect, Mapping } from '../../engine/plan.js'
 import { arbitraries } from './arbitrary.js'
 import { shown } from './differences.js'
+import { failureOf } from './failure.js'
 import { ajvOf } from './run.js'
 import { frozen, seenBy, usualContext, wire } from './values.js'
 
@@ -110,6 +111,6 @@ function attempted(run: () => string | undefined): string | undefined {
   try {
     return run()
   } catch (error) {
-    return `the mapping fails: ${error instanceof Error ? error.message : String(error)}`
+    return failureOf(error)
   }
 }

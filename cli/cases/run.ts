@@ -17,6 +17,7 @@ import { type Pointer, parseYaml, type YamlDocument } from '../../codegen/read/y
 import type { Context, Dialect, Mapping } from '../../engine/plan.js'
 import type { CaseData } from '../../schemas/config/types.js'
 import { differences, shown } from './differences.js'
+import { failureOf } from './failure.js'
 import { type Interpreted, interpret, stepsOf } from './interpreter.js'
 import { eventsOf, frozen, seenBy, usualContext, wire } from './values.js'
 
@@ -191,7 +192,7 @@ function resultOf(document: YamlDocument, run: Run): CaseResult {
   try {
     checkCase(given, run, found)
   } catch (error) {
-    found.add([], 'case/error', `the mapping fails: ${error instanceof Error ? error.message : String(error)}`, 'correct the mapping')
+    found.add([], 'case/error', failureOf(error), 'correct the mapping')
   }
   const place = `${document.file}:${document.at([]).line}`
   if (given.known === undefined) return { place, name: given.name, findings: found.findings }

@@ -13,6 +13,7 @@ import { type CommandResult, UsageError } from '../output.js'
 import { folderOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
+import { failureOf } from './failure.js'
 import { eventsIn, readInput, valueIn } from './input.js'
 import { interpret, stepsOf } from './interpreter.js'
 import { eventsOf, frozen, seenBy, usualContext, wire } from './values.js'
@@ -56,7 +57,7 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
     if (error instanceof UsageError) throw error
     // A mapping is not made for what its caller may not send.
     if (trial.isInputWrong) throw new DataError(trial.findings)
-    const detail = `the mapping fails: ${error instanceof Error ? error.message : String(error)}`
+    const detail = failureOf(error)
     const failure = { file: mapping.document.file, line: 1, column: 1, rule: 'case/error', detail, remedy: 'correct the mapping' }
     throw new DataError([...trial.findings, failure])
   }

@@ -821,6 +821,12 @@ stream:
     const [finding] = json(bad.out).findings.filter(({ rule }) => rule === 'case/property')
     expect(finding).toMatchObject({ file: 'mappings/my_text-to-chat/mapping.yaml' })
     expect(JSON.stringify(finding)).toContain('temperature')
+    // A number of the request may be null.
+    writeFileSync(path, mapping.replace(/("model": \$ctx\.model)/, '$1, "n": (null > 1 ? 2)'))
+    const failed = await sluice(['test', '--properties', '30', '--json'], folder)
+    expect(JSON.stringify(json(failed.out).findings)).toContain(
+      'the mapping fails: T2010, <, <=, > and >= compare numbers and texts only: null',
+    )
   })
 
   test('run whole exchanges with patches, calls, patterns and passed headers, on real ports', async () => {
