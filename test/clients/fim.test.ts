@@ -51,12 +51,13 @@ interface Chunk {
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number }
 }
 
-async function streamed(body: object): Promise<{ chunks: Chunk[]; last: string | undefined }> {
+async function streamed(body: object): Promise<{ id: string | null; chunks: Chunk[]; last: string | undefined }> {
   const answer = await ask({ ...body, stream: true })
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
   const data = (await answer.text()).split('\n').filter(line => line.startsWith('data: '))
   const events = data.map(line => line.slice(6))
-  return { chunks: events.filter(one => one !== '[DONE]').map(one => JSON.parse(one)), last: events.at(-1) }
+  const id = answer.headers.get('x-request-id')
+  return { id, chunks: events.filter(one => one !== '[DONE]').map(one => JSON.parse(one)), last: events.at(-1) }
 }
 
 describe.each(['mistral', 'deepseek'])('on %s', provider => {
@@ -74,13 +75,15 @@ describe.each(['mistral', 'deepseek'])('on %s', provider => {
 
   test('a stream has the same text, its usage in the last chunk, and an end', async () => {
     const whole = await (await ask({ model: `${provider}/sim`, ...GAP })).json()
-    const { chunks, last } = await streamed({ model: `${provider}/sim`, ...GAP })
+    const { id, chunks, last } = await streamed({ model: `${provider}/sim`, ...GAP })
     for (const chunk of chunks) expect(wrong('fim', 'event', chunk)).toBeUndefined()
     expect(chunks.map(one => one.choices[0]?.delta.content ?? '').join('')).toBe(whole.choices[0].message.content)
     expect(chunks.flatMap(one => one.choices[0]?.finish_reason ?? [])).toEqual(['stop'])
     expect(chunks.flatMap(one => one.usage ?? [])).toEqual([chunks.at(-1)?.usage])
     expect(chunks.at(-1)?.usage).toMatchObject({ total_tokens: whole.usage.total_tokens })
     expect(last).toBe('[DONE]')
+    const { prompt_tokens: input, completion_tokens: output } = whole.usage
+    await expect.poll(() => gateway.log.find(line => line.id === id)).toMatchObject({ usage: { input, output }, cost: expect.any(Number) })
   })
 
   test('an end by the limit is one', async () => {
