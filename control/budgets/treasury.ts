@@ -44,13 +44,16 @@ export class Treasury {
       const instance = this.options.instance()
       let granted = await grantNow(store, instance, question)
       const least = question.money.least + granted.before
+      const useful = question.money.useful + granted.before
+      const isWaiting = (): boolean =>
+        granted.granted < least && granted.held > 0 && granted.granted + granted.left + granted.held >= useful
       const until = Date.now() + PATIENCE
-      if (granted.granted < least && granted.held > 0) {
+      if (isWaiting()) {
         const { account } = question.money
         const mayRecall = this.mayRecall(account)
         if (mayRecall) this.options.recall(account, question.holder)
         let isRecalled = !mayRecall || (await recallElsewhere(store, account))
-        while (granted.granted < least && granted.held > 0 && Date.now() < until) {
+        while (isWaiting() && Date.now() < until) {
           await new Promise(done => setTimeout(done, CHECK_INTERVAL))
           if (!isRecalled) isRecalled = await recallElsewhere(store, account)
           granted = await grantNow(store, instance, question)
@@ -91,9 +94,12 @@ export async function grantNow(store: Store, instance: number, { holder, n, mone
     const others = account.out - account.spent - (have - spent)
     // A repeated question that was answered gets the current state.
     if (known !== undefined && n < known.version) return { granted: have, before, left: limit - account.out, held: others }
-    const [wanted, least] = [money.wanted + before, money.least + before]
+    const [wanted, least, useful] = [money.wanted + before, money.least + before, money.useful + before]
     const left = limit - account.out
-    const granted = wanted <= have ? Math.max(wanted, spent) : newGrant({ have, wanted, least, left, holders: await holdersOf(trx, id) })
+    const granted =
+      wanted <= have
+        ? Math.max(wanted, spent)
+        : newGrant({ have, wanted, least, useful, left, held: others, holders: await holdersOf(trx, id) })
     await putShare(trx, { account: id, holder, instance, granted, spent, version: n })
     await trx
       .updateTable('account')
@@ -108,13 +114,19 @@ interface Raise {
   have: number
   wanted: number
   least: number
+  useful: number
   left: number
+  held: number
   holders: number
 }
 
-/** The new grant: everything that is needed, if it is there; of what is wanted beyond that, a part of the rest. */
-export function newGrant({ have, wanted, least, left, holders }: Raise): number {
+/**
+ * The new grant: everything that is needed, if it is there; of what is wanted beyond that, a part of the rest. Nothing if it could not
+ * be enough even with what others hold: they would lack it meanwhile.
+ */
+export function newGrant({ have, wanted, least, useful, left, held, holders }: Raise): number {
   const available = Math.max(0, left)
+  if (useful - have > available + Math.max(0, held)) return have
   const needed = Math.min(available, Math.max(0, least - have))
   const more = Math.max(0, wanted - Math.max(least, have))
   return have + needed + Math.min(more, Math.floor((available - needed) / (FRACTION * Math.max(1, holders))))

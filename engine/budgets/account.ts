@@ -13,6 +13,8 @@ export interface MoneyAsked {
   /** The total grant that this process wants, and the least that it needs. Less than it has returns the rest. */
   wanted: number
   least: number
+  /** The total grant that lets the first of several exchanges begin: less is of no use to anybody. */
+  useful: number
   /** This process has begun to count at 0: `wanted` does not include what it had spent before. */
   isFresh: boolean
 }
@@ -63,7 +65,7 @@ export class Account {
   private used = 0
   private usedAt = 0
   private since: number
-  private readonly asking = new Asking((wanted, isTelling) => this.ask(wanted, isTelling))
+  private readonly asking = new Asking((wanted, smallest, isTelling) => this.ask(wanted, smallest, isTelling))
 
   constructor(
     readonly id: string,
@@ -106,9 +108,16 @@ export class Account {
     this.deniedUntil = 0
   }
 
-  /** Why there is no money beyond `free`; undefined if the process may ask for more. */
-  denied(): Denial | undefined {
-    return this.clock() < this.deniedUntil ? this.denial : undefined
+  /** The part of the budget that nobody has spent or reserved, as far as this process knows. */
+  get rest(): number {
+    return Math.max(0, this.free) + this.left + Math.max(0, this.held)
+  }
+
+  /** Why an exchange that needs an amount gets no more than `free`; undefined if the process may ask for more. */
+  denied(amount = 0): Denial | undefined {
+    if (this.clock() >= this.deniedUntil) return undefined
+    // It was denied to what needed more.
+    return this.denial === 'spent' && amount > 0 && amount <= this.rest ? undefined : this.denial
   }
 
   /** Asks for `amount` more than is taken now; resolves with any answer, also a denial. */
@@ -136,12 +145,13 @@ export class Account {
     await this.asking.more(0, true)
   }
 
-  private async ask(wanted: number, isTelling: boolean): Promise<void> {
+  private async ask(wanted: number, smallest: number, isTelling: boolean): Promise<void> {
     const short = Math.max(0, wanted - this.free)
     if (short === 0 && !isTelling) return
     const time = this.clock()
     const steady = short === 0 ? 0 : Math.ceil((this.used * AHEAD) / Math.max(1, time - this.since))
     const least = this.granted + short
+    const useful = short === 0 ? least : this.granted + Math.max(0, Math.min(smallest, wanted) - this.free)
     if (short > 0) {
       this.since = time
       this.used = 0
@@ -151,7 +161,8 @@ export class Account {
       if (treasury === undefined) throw new Error('no control process grants money')
       const { id: account, limit, until } = this
       const { isFresh } = this
-      const { granted, before, left, held } = await treasury.grant({ account, limit, until, wanted: least + steady, least, isFresh })
+      const asked: MoneyAsked = { account, limit, until, wanted: least + steady, least, useful, isFresh }
+      const { granted, before, left, held } = await treasury.grant(asked)
       this.isFresh = false
       this.isTold = true
       this.granted = granted

@@ -150,10 +150,9 @@ export class Hold implements Held {
     let isAsking = false
     for (const { account, budget, isForced } of this.entries) {
       if (isForced || account.free >= more) continue
-      const denial = account.denied()
+      const denial = account.denied(more)
       if (denial !== undefined) {
-        // Another process may have been granted what is left, without a use for it.
-        const left = Math.max(0, account.free) + account.left + Math.max(0, account.held)
+        const left = account.rest
         return { budget, denial, ...(left > 0 && { missing: { needed: more, left } }) }
       }
       isAsking = true

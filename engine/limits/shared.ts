@@ -137,22 +137,26 @@ export class Sharing {
 /** Sends one request at a time: what is wanted meanwhile goes into the next request. */
 export class Asking {
   private wanted = 0
+  private smallest = Number.POSITIVE_INFINITY
   private isTelling = false
   private waiting: Promise<void> | undefined
   private current: Promise<void> = Promise.resolve()
 
-  constructor(private readonly ask: (wanted: number, isTelling: boolean) => Promise<void>) {}
+  /** @param ask asks for what all who wait want together; `smallest` is the least that one of them wants, Infinity if nobody wants anything */
+  constructor(private readonly ask: (wanted: number, smallest: number, isTelling: boolean) => Promise<void>) {}
 
   /** `isTelling`: asks even if nothing is wanted. */
   more(amount: number, isTelling = false): Promise<void> {
     this.wanted += amount
+    if (amount > 0) this.smallest = Math.min(this.smallest, amount)
     this.isTelling ||= isTelling
     this.waiting ??= this.current.then(() => {
-      const { wanted, isTelling: tells } = this
+      const { wanted, smallest, isTelling: tells } = this
       this.wanted = 0
+      this.smallest = Number.POSITIVE_INFINITY
       this.isTelling = false
       this.waiting = undefined
-      this.current = this.ask(wanted, tells)
+      this.current = this.ask(wanted, smallest, tells)
       return this.current
     })
     return this.waiting

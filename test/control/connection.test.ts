@@ -188,7 +188,7 @@ test("a worker's questions about the money of one account are answered one after
     if (message.type === 'money') answered.push(message.ask)
   })
   sendFrame(socket, { type: 'hello', worker: 'w', pid: 1, form: FORM, seq: undefined, run: 'run', config: '' })
-  const money = { limit: 9, until: Number.POSITIVE_INFINITY, wanted: 1, least: 1, isFresh: false }
+  const money = { limit: 9, until: Number.POSITIVE_INFINITY, wanted: 1, least: 1, useful: 1, isFresh: false }
   for (const [index, account] of ['a', 'a', 'a', 'b'].entries())
     sendFrame(socket, { type: 'money', ask: index + 1, n: index + 1, money: { account, ...money } })
   for (const accounts of ['ab', 'aba', 'abaa']) {

@@ -457,12 +457,17 @@ onEachEngine((make, kind) => {
         fc.nat(1000),
         fc.nat(1000),
         fc.integer({ min: -100, max: 1000 }),
+        fc.nat(1000),
+        fc.nat(1000),
         fc.integer({ min: 0, max: 8 }),
-        (have, least, more, left, holders) => {
-          const granted = newGrant({ have, least, wanted: least + more, left, holders })
+        (have, least, more, left, less, held, holders) => {
+          const useful = Math.max(0, least - less)
+          const granted = newGrant({ have, least, useful, wanted: least + more, left, held, holders })
           expect(granted).toBeGreaterThanOrEqual(have)
           expect(granted - have).toBeLessThanOrEqual(Math.max(0, left))
           if (Math.max(0, left) >= least - have) expect(granted).toBeGreaterThanOrEqual(least)
+          // What nobody could use stays for others.
+          if (have + Math.max(0, left) + held < useful) expect(granted).toBe(have)
         },
       ),
     )
@@ -512,7 +517,15 @@ onPostgres('where transactions of the database do not see what others write mean
     await sql`alter database ${database} set default_transaction_isolation = 'repeatable read'`.execute(made.db)
     await made.close()
     const stores = [await openStore({ at, mayMigrate: false }), await openStore({ at, mayMigrate: false })]
-    const money = { account: 'all/ever@ever', limit: 1_000, wanted: 5, least: 5, until: Number.POSITIVE_INFINITY, isFresh: false }
+    const money = {
+      account: 'all/ever@ever',
+      limit: 1_000,
+      wanted: 5,
+      least: 5,
+      useful: 5,
+      until: Number.POSITIVE_INFINITY,
+      isFresh: false,
+    }
     const grants = await Promise.all(
       Array.from({ length: 40 }, (_, index) => grantNow(stores[index % 2] as Store, INSTANCE, { holder: `worker-${index}`, n: 1, money })),
     )

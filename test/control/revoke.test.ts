@@ -200,7 +200,15 @@ onPostgres('on Postgres, the list of changes', postgres => {
       treasury.grant({
         holder,
         n: ++n,
-        money: { account: `key:${name}/ever`, limit: 100, until: Number.POSITIVE_INFINITY, wanted: 100, least: 100, isFresh: false },
+        money: {
+          account: `key:${name}/ever`,
+          limit: 100,
+          until: Number.POSITIVE_INFINITY,
+          wanted: 100,
+          least: 100,
+          useful: 100,
+          isFresh: false,
+        },
       })
     for (const name of ['a', 'b']) expect(await ask('first', name)).toMatchObject({ granted: 100 })
     await mine.db.transaction().execute(async trx => {

@@ -140,7 +140,7 @@ test('keys and money that are asked for before the store is open are given when 
   const { spool, keeper, close } = begin()
   const treasury = new Treasury({ keeper, instance: () => 1, recall: () => undefined })
   const lookUp = createLookup({ keeper, spool, stale: 0, seq: () => 7 })
-  const money = { account: 'all/ever@ever', limit: 10, until: Number.POSITIVE_INFINITY, wanted: 5, least: 5, isFresh: true }
+  const money = { account: 'all/ever@ever', limit: 10, until: Number.POSITIVE_INFINITY, wanted: 5, least: 5, useful: 5, isFresh: true }
   const given = Promise.all([lookUp('0'.repeat(64)), treasury.grant({ holder: 'w1', n: 1, money })])
   await keeper.open()
   expect(await given).toMatchObject([{ key: undefined, seq: 7 }, { granted: 5 }])

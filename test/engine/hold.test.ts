@@ -52,6 +52,20 @@ test('what is entered after the exchange has ended', async () => {
   close()
 })
 
+test('what is too dear for a budget denies nothing to what is not', async () => {
+  // Another process holds all of it, and returns it when it is asked to.
+  const { of, close } = setUp(async asked =>
+    asked.wanted <= asked.limit ? granted(asked) : { granted: 0, before: 0, left: 0, held: asked.limit },
+  )
+  const key = of('key:k')
+  const priced = (price: number): Hold => new Hold([key], { ...terms, price: () => price }, 0, () => undefined)
+  expect(await priced(1_200).begin()).toMatchObject({ denial: 'spent', missing: { needed: 1_200, left: 1_000 } })
+  // It is not asked for again and again.
+  expect(priced(1_200).begin()).toMatchObject({ denial: 'spent' })
+  expect(await priced(10).begin()).toBeUndefined()
+  close()
+})
+
 test('of the same budget as often as it was entered', async () => {
   const { of, close } = setUp(async asked => granted(asked))
   const [key, upstream] = [of('key:k'), of('upstream:u')]
