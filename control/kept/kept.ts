@@ -130,7 +130,10 @@ export async function look(store: Store, options: KeptOptions, caller: string, i
   return (row && (await opened(row, options))) ?? null
 }
 
-/** Replaces the text of an answer. False if it is not the given one any more, or gone: the caller looks again. */
+/**
+ * Replaces the text of an answer. False if it is not the given one any more, or gone: the caller looks again. Its lifetime stays: a
+ * conversation would be there without its turns.
+ */
 export async function change(
   store: Store,
   options: KeptOptions,
@@ -145,7 +148,7 @@ export async function change(
   const sealed = await sealedOf({ caller, id, input: was.input, answer: to }, options.seal)
   const changed = await store.db
     .updateTable('kept')
-    .set({ sealed, size: sealed.length, expires_at: Date.now() + options.for })
+    .set({ sealed, size: sealed.length })
     .where('caller', '=', caller)
     .where('id', '=', id)
     .where('sealed', '=', row.sealed)

@@ -256,6 +256,19 @@ onEachEngine((make, kind) => {
     await store.close()
   })
 
+  test('a conversation that is changed does not outlive its turns', async () => {
+    const store = await open()
+    await keep(store, options, turn('talk', null, { answer: '0' }))
+    await keep(store, options, turn('one', null, { conversation: 'talk' }))
+    await store.db
+      .updateTable('kept')
+      .set({ expires_at: Date.now() + 1_000 })
+      .execute()
+    expect(await change(store, options, { caller: 'ada', id: 'talk', from: '0', to: '1' })).toBe(true)
+    expect((await row(store, 'talk'))?.expires_at).toBe((await row(store, 'one'))?.expires_at)
+    await store.close()
+  })
+
   test('only answers that are older than a tenth of the lifetime are written when they are continued', async () => {
     const store = await open()
     const at = Date.now()
