@@ -116,19 +116,19 @@ const store = program.command('store').description('manage the database')
 store
   .command('migrate')
   .description('bring the schema up to date, if `migrate: none` leaves that to you')
-  .requiredOption('--config <file>', "the operator's file")
+  .option('--config <file>', 'the configuration with the store', 'gateway.yaml')
   .option('--json', 'print one JSON document')
   .action(async options => (await import('./store.js')).migrateStore(options.config, options.json))
 store
   .command('backup <file>')
   .description('copy a SQLite store while it is in use')
-  .requiredOption('--config <file>', "the operator's file")
+  .option('--config <file>', 'the configuration with the store', 'gateway.yaml')
   .option('--json', 'print one JSON document')
   .action(async (file, options) => (await import('./store.js')).backUpStore(file, options.config, options.json))
 store
   .command('restore <file>')
   .description('replace the store by a copy while no gateway runs; the old store is kept beside it')
-  .requiredOption('--config <file>', "the operator's file")
+  .option('--config <file>', 'the configuration with the store', 'gateway.yaml')
   .option('--json', 'print one JSON document')
   .action(async (file, options) => (await import('./store.js')).restoreStore(file, options.config, options.json))
 

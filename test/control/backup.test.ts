@@ -18,7 +18,7 @@ afterAll(() => stage?.close())
 
 const exchanges = async (instance: Instance): Promise<number> =>
   (await instance.admin<{ exchanges: unknown[] }>('GET', '/exchanges?limit=200')).body.exchanges.length
-const command = (...words: string[]): ReturnType<Instance['command']> => gateway.command('store', ...words, '--config', 'gateway.yaml')
+const command = (...words: string[]): ReturnType<Instance['command']> => gateway.command('store', ...words)
 
 test('a copy that is made under load is complete and can be restored', async () => {
   const { body: made } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'kept' })

@@ -205,7 +205,7 @@ test('a `store migrate` that is killed while it copies rows can be repeated', as
     const left = engineAt(path)
     expect((await stateOf(left)).done.at(-1)).toBe('0005-meters')
     await left.db.destroy()
-    const { code, out, err } = await sluice(['store', 'migrate', '--config', 'gateway.yaml'], folder)
+    const { code, out, err } = await sluice(['store', 'migrate'], folder)
     expect([code, out, err]).toEqual([0, expect.stringMatching(/^Migrated: 0006-teams, /), ''])
   } finally {
     rmSync(folder, { recursive: true, force: true })
