@@ -112,6 +112,18 @@ program
   .option('--json', 'print one JSON document')
   .action(async options => (await served(import('./faults.js'))).faults(options))
 
+addTest(program)
+addTry(program)
+addExplain(program)
+addRoutes(program)
+addFields(program)
+addOpenapi(program)
+addDiff(program)
+addInit(program)
+addNew(program)
+addImport(program)
+addUse(program)
+
 const store = program.command('store').description('manage the database')
 store
   .command('migrate')
@@ -132,25 +144,13 @@ store
   .option('--json', 'print one JSON document')
   .action(async (file, options) => (await import('./store.js')).restoreStore(file, options.config, options.json))
 
-// The admin client is loaded only for these commands.
+// The admin client is loaded only for its own commands, and for what needs the list of all: help, and a suggestion for a mistyped name.
 const ADMIN = ['keys', 'teams', 'budgets', 'usage', 'ledger', 'audit', 'instances', 'token']
-// These commands need the list of all commands.
-const ALL = ['completion', 'reference', 'help', '--help', '-h']
-if (process.argv[2] === undefined || [...ADMIN, ...ALL].includes(process.argv[2]))
-  (await import('./admin/commands.js')).addAdminCommands(program)
-if (process.argv[2] === undefined || ['cost', ...ALL].includes(process.argv[2])) (await import('./cost.js')).addCost(program)
+const [name = 'help'] = process.argv.slice(2)
+const isElsewhere = !program.commands.some(command => command.name() === name)
+if (isElsewhere && name !== 'cost') (await import('./admin/commands.js')).addAdminCommands(program)
+if (isElsewhere && !ADMIN.includes(name)) (await import('./cost.js')).addCost(program)
 
-addTest(program)
-addTry(program)
-addExplain(program)
-addRoutes(program)
-addFields(program)
-addOpenapi(program)
-addDiff(program)
-addInit(program)
-addNew(program)
-addImport(program)
-addUse(program)
 addCompletion(program)
 addReference(program)
 

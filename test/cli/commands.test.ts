@@ -60,6 +60,16 @@ describe('every command', () => {
     }
   })
 
+  test('whose name is mistyped is named, also if it is one of the admin API', async () => {
+    for (const [typed, name] of [
+      ['chek', 'check'],
+      ['key', 'keys'],
+      ['usag', 'usage'],
+      ['costs', 'cost'],
+    ] as const)
+      expect(await sluiceApart([typed], folderOf())).toMatchObject({ code: 64, err: expect.stringContaining(`(Did you mean ${name}?)`) })
+  })
+
   test('that fails says why in the document that a program expects', async () => {
     const folder = folderOf({
       'gateway.yaml': GATEWAY,
