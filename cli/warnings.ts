@@ -5,6 +5,7 @@ import { dirname, resolve } from 'node:path'
 import type { Finding } from '../codegen/read/findings.js'
 import { useOneOf } from '../codegen/read/suggest.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
+import { isPostgres } from '../control/settings.js'
 import { matcher } from '../engine/core/text.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
 import { mayUse } from '../engine/stages/choose.js'
@@ -125,6 +126,14 @@ function warningsOfServed(document: YamlDocument, { gateway, snapshot, settings 
   const models = [...snapshot.models.values()]
   if (models.length > 0 && gateway.keys.length === 0 && settings.store === undefined && settings.tokens === undefined)
     warn(['models'], 'keys/none', 'nobody can call a model, since there are no keys', 'add keys, store or jwt')
+  const { store } = settings
+  if (store !== undefined && isPostgres(store.at) && store.seal === undefined && gateway.keeps)
+    warn(
+      ['store'],
+      'seal/shared',
+      'without a seal no other instance finds what this one keeps of answers and conversations',
+      'add seal: [$SLUICE_SEAL], the same at every instance, or kept: { for: none }',
+    )
   // A pattern matches more models than lists show.
   const beginnings = Object.keys(gateway.models).flatMap(name => (name.includes('*') ? [name.slice(0, name.indexOf('*'))] : []))
   const mayMean = (pattern: string): boolean => {

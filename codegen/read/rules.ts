@@ -876,6 +876,12 @@ export const RULES: readonly Rule[] = [
     'Write a `$` before the name of the variable.',
   ),
   warning(
+    'seal/shared',
+    'A store in Postgres, which several instances may share, has a seal: each of them would seal kept answers and conversations with a key of its own, and the others would not find them.',
+    'store: $SLUICE_STORE',
+    'Add `seal: [$SLUICE_SEAL]`, with the same secret at every instance, or `kept: { for: none }`.',
+  ),
+  warning(
     'budget/price',
     'A model that a budget limits has a known price: a budget refuses what it cannot count.',
     'store: sqlite\nbudgets: { all: 10/day }\nmodels: { mine: { targets: [{ upstream: local }] } }',
