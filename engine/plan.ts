@@ -371,8 +371,16 @@ export interface KeepRule {
   /** Only an event with one of these markers may hold the whole answer. */
   final: readonly string[]
   answer(event: Json): Json
+  told?: ToldRule
   ownIds?: OwnIds
   conversation?: ConversationRule
+}
+
+/** What an answer says of what its request continues. */
+interface ToldRule {
+  /** The paths of the answer in events. */
+  events: readonly (readonly string[])[]
+  members(view: { previous: string | null; conversation: string | null }): Json
 }
 
 /** How requests name a conversation that the gateway keeps, and what is in one. */

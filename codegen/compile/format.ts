@@ -109,6 +109,12 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
         }),
       )
     }
+    if (keep.told) {
+      const { members } = keep.told
+      module.export('keep_told', ['input'], body =>
+        module.compile(source(['keep', 'told', 'members'], members), objectInput(js`input`), new Map(), body, { isSerialised: false }),
+      )
+    }
     if (own)
       module.export('keep_own', ['input'], body =>
         module.compile(source(['keep', 'own_ids', 'when'], own.when), objectInput(js`input`), new Map(), body, { isSerialised: false }),

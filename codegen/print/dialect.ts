@@ -243,6 +243,7 @@ function keepRule(name: string, project: Project, modules: Modules): Printed<Kee
       items: own('conversation'),
       refuse: data.conversation.refuse === undefined ? undefined : own('refuse'),
     },
+    told: data.told && { events: data.told.events.map(pathOf), members: own('told') },
     ownIds: data.own_ids && {
       answers: data.own_ids.answers.map(pathOf),
       items: data.own_ids.items.map(pathOf),

@@ -11,9 +11,10 @@ import { ownIdsOf } from './own-ids.js'
 import { understood } from './read-answer.js'
 import { relayBytes } from './relay-bytes.js'
 import { requestedNameOf } from './requested-name.js'
-import type { Rewriter } from './rewriter.js'
+import { inTurn, type Rewriter } from './rewriter.js'
 import { idSealerOf } from './seal-ids.js'
 import { relayStream } from './stream/relay.js'
+import { toldTurnOf } from './told-turn.js'
 
 /**
  * Resolves when a stream, or bytes, have been passed on; a whole body leaves at the end of the event loop's turn, or when it is part of
@@ -24,7 +25,8 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   const ownIds = input.turn && ownIdsOf(outcome.attempt)
   const isSealed = outcome.kind === 'joined' && outcome.isSealed === true
   const ids = ownIds ?? ((route.sealedIds || choice.task) && !isSealed ? idSealerOf(outcome.attempt) : undefined)
-  const rewriter = ids ?? (binding.from.answerModel && requestedNameOf(outcome.attempt))
+  const named = ids ?? (binding.from.answerModel && requestedNameOf(outcome.attempt))
+  const rewriter = input.turn ? inTurn(named, toldTurnOf(outcome.attempt)) : named
   const headers = headersOf(outcome)
   exchange.log.isStream = outcome.kind === 'stream'
   noteAsked(outcome)

@@ -9,3 +9,13 @@ export interface Rewriter {
   /** Whether the rest of a stream stays as it is. */
   isDone?(): boolean
 }
+
+/** One rewriter, and then the other; undefined if there is neither. */
+export function inTurn(one: Rewriter | undefined, other: Rewriter | undefined): Rewriter | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return {
+    whole: text => other.whole(one.whole(text)),
+    block: text => other.block(one.block(text)),
+    event: text => other.event(one.event(text)),
+  }
+}

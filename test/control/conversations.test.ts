@@ -117,6 +117,22 @@ test.each(['claude', 'local', 'official'])('%s continues a conversation that ano
   expect(textsOf(await all(id)).slice(0, -1)).toEqual(said)
 })
 
+test.each(['m', 'claude', 'local', 'official'])('an answer of %s says what its request continues', async model => {
+  const { id } = await client.conversations.create()
+  for (const store of [true, false]) {
+    const whole = await client.responses.create({ model, input: 'x', conversation: id, store })
+    const streamed = await client.responses.create({ model, input: 'x', conversation: { id }, store, stream: true })
+    const told = [whole]
+    for await (const event of streamed) if ('response' in event) told.push(event.response)
+    expect(told.length).toBeGreaterThan(2)
+    expect(told.map(({ conversation }) => conversation)).toEqual(told.map(() => ({ id })))
+  }
+  const begun = await client.responses.create({ model, input: 'x' })
+  const next = await client.responses.create({ model, input: 'y', previous_response_id: begun.id })
+  expect([next.previous_response_id, next.conversation ?? null]).toEqual([begun.id, null])
+  expect((await client.responses.retrieve(next.id)).id).toBe(next.id)
+})
+
 test('a conversation that is unknown here may be at a provider that keeps responses, and nowhere else', async () => {
   const elsewhere = { input: 'x', conversation: 'conv_elsewhere' }
   expect((await client.responses.create({ model: 'official', ...elsewhere })).output_text).not.toBe('')
