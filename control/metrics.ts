@@ -173,7 +173,7 @@ function countAttempts({ attempts, refused, dropped }: Instruments, alike: Alike
   const [first] = alike
   const { error, group = NONE, target = NONE } = first
   if (first.attempts > 0) attempts.at({ target, outcome: error ?? 'ok' })(alike.length)
-  const isRefused = first.attempts === 0 && first.status >= 400
+  const isRefused = first.attempts === 0 && first.status >= 400 && ENDED[first.ended] !== 'aborted'
   const usual = REASONS[error ?? ''] ?? error ?? NONE
   for (const { words } of alike) {
     if (isRefused) refused.at({ reason: words?.reason ?? usual, group })(1)

@@ -117,6 +117,19 @@ test('refusals are counted by their reason, and dropped fields by their name', a
   expect(await page()).not.toContain('made_up')
 })
 
+test('who leaves before the first attempt was not refused', async () => {
+  const first = await ask(gateway.url, FILE_KEY, 'slow', { stream: true })
+  const leaving = new AbortController()
+  const second = ask(gateway.url, FILE_KEY, 'slow', { stream: true }, {}, leaving.signal)
+  await until(page, text => /^sluice_in_flight\{.*\} 2$/m.test(text))
+  leaving.abort()
+  await expect(second).rejects.toThrow()
+  await until(page, text => /^sluice_requests_total\{.*ended="aborted"\} 1$/m.test(text))
+  const refused = (await page()).split('\n').filter(line => line.startsWith('sluice_refused_total{'))
+  expect(refused.filter(line => line.includes('reason="none"'))).toEqual([])
+  await first.text()
+})
+
 test('metrics show an ejected target as down, and others as up', async () => {
   expect((await ask(gateway.url, FILE_KEY, 'broken')).status).not.toBe(200)
   await untilIs('sluice_target_up{target="bad/sim-error-500"}', 0)
