@@ -96,7 +96,8 @@ function whyFree(row: Row): string | undefined {
   const { id, status, attempts, ended, cost } = row
   if (ended === 'failed' && cost === null) return `The exchange ${id} failed with the status ${status}: nobody is charged for it.`
   if (attempts > 0 || usageOf(row) !== undefined) return undefined
-  const what = status < 400 ? 'was answered without any provider' : `was refused with the status ${status} before any provider was called`
+  const refused = ended === 'aborted' ? 'was given up by its client' : `was refused with the status ${status}`
+  const what = status < 400 ? 'was answered without any provider' : `${refused} before any provider was called`
   return `The exchange ${id} ${what}: it cost nothing.`
 }
 

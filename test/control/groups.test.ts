@@ -1,6 +1,7 @@
 // The groups of a key: the models that it may use and see, its charges and its limits, for keys of the file and of the store.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -287,6 +288,21 @@ describe('sluice cost', () => {
       cost: 0,
       charge: 0,
     })
+    const leaving = request(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${FILE_KEY}`, 'content-type': 'application/json', 'content-length': 99, expect: '100-continue' },
+    })
+    leaving.on('error', () => undefined)
+    leaving.on('continue', () => leaving.write('{', () => leaving.destroy()))
+    leaving.flushHeaders()
+    const { exchanges } = await until(
+      async () => (await gateway.admin<{ exchanges: { id: string; ended: string }[] }>('GET', '/exchanges?failed=true')).body,
+      body => body.exchanges.some(({ ended }) => ended === 'aborted'),
+    )
+    const left = exchanges.find(({ ended }) => ended === 'aborted')
+    expect((await gateway.command('cost', left?.id ?? '')).out).toBe(
+      `The exchange ${left?.id} was given up by its client before any provider was called: it cost nothing.`,
+    )
     const counting = await fetch(`${gateway.url}/v1/messages/count_tokens`, {
       method: 'POST',
       headers: { authorization: `Bearer ${await make('counter', { groups: ['staff'] })}`, 'content-type': 'application/json' },
