@@ -1,8 +1,9 @@
 // Kept conversations: official clients begin, change and read them, and responses of every provider continue them.
 
-import { Agent, OpenAIConversationsSession, OpenAIResponsesModel, Runner } from '@openai/agents'
+import { Agent, OpenAIConversationsSession, OpenAIResponsesModel, Runner, tool } from '@openai/agents'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { contents, startChat } from './chat-provider.js'
 import { createStage, type Instance, type Stage } from './stage.js'
 
@@ -270,6 +271,22 @@ test('the session of the Agents SDK keeps its conversation here', async () => {
   await session.clearSession()
   await runner.run(agent, 'Who am I?', { session })
   expect(contents(chat.seen.at(-1))).toEqual(['Who am I?'])
+})
+
+test.each(['m', 'local', 'official'])('the Agents SDK calls a tool of %s within a conversation', async model => {
+  const { id } = await client.conversations.create()
+  const weather = tool({
+    name: 'weather',
+    description: 'The weather',
+    parameters: z.object({ city: z.string() }),
+    execute: async () => 'sunny',
+  })
+  const agent = new Agent({ name: 'Agent', model: new OpenAIResponsesModel(client, model), tools: [weather] })
+  const runner = new Runner({ tracingDisabled: true })
+  for (const input of ['How is Rome?', 'And now?']) await runner.run(agent, input, { conversationId: id })
+  const items = await all(id)
+  expect(new Set(idsOf(items)).size).toBe(items.length)
+  expect((items as { type: string }[]).filter(({ type }) => type === 'function_call_output').length).toBe(model === 'm' ? 2 : 0)
 })
 
 test('patterns look at what is added to a conversation, and at what is read of it', async () => {
