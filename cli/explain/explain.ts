@@ -15,6 +15,7 @@ import { presentedKey } from '../../engine/snapshot/presented-key.js'
 import { admit, checkPermission } from '../../engine/stages/admit.js'
 import type { Attempt } from '../../engine/stages/attempt.js'
 import { choose, mayUse } from '../../engine/stages/choose.js'
+import { answerConversation } from '../../engine/stages/conversation.js'
 import { failure } from '../../engine/stages/fail.js'
 import { proxiedRequest, requestOf } from '../../engine/stages/hand-on.js'
 import { checkServed } from '../../engine/stages/lost-fields.js'
@@ -32,6 +33,7 @@ import { projectOf } from '../project.js'
 import { fillSecrets } from '../secrets.js'
 import { fieldsOfPair, whyDropped } from '../show/fields.js'
 import { EXPLAINED_ID, exchangeOf } from './exchange.js'
+import { continued } from './kept.js'
 import { type GivenRequest, requestIn, requestOfCurl } from './request-text.js'
 import { inOrder, placeOf, routingOf, skippedTargets } from './routing.js'
 
@@ -61,9 +63,10 @@ export async function explain(options: ExplainOptions): Promise<CommandResult> {
   fillSecrets(config)
   const prepared = await prepare(config, alone)
   const { snapshot } = prepared
+  const keeps = prepared.settings.store !== undefined && prepared.gateway.keeps === true
   const explained: Explained = {}
   try {
-    await explainIn(given, options, { snapshot, lost: once(() => lostIn(dirname(config))), timesOf: timesOf(prepared) }, explained)
+    await explainIn(given, options, { snapshot, keeps, lost: once(() => lostIn(dirname(config))), timesOf: timesOf(prepared) }, explained)
   } finally {
     await snapshot.close()
   }
@@ -73,6 +76,8 @@ export async function explain(options: ExplainOptions): Promise<CommandResult> {
 /** What a request is explained with. */
 interface Known {
   snapshot: Snapshot
+  /** Whether the gateway keeps answers and conversations. */
+  keeps: boolean
   /** Why a pair of dialects loses a field. */
   lost(): Reasons
   /** The factor from list prices to those of an upstream. */
@@ -125,8 +130,17 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, known: Kn
       into.route = { ...into.route, answered: route.answer ? 'by the gateway itself' : 'by a socket that is relayed' }
       return
     }
-    const input = await read(route, exchange, snapshot)
-    const choice = choose(route, input, key, exchange, snapshot)
+    const asked = await read(route, exchange, snapshot)
+    if (route.conversation) {
+      // It is refused where nothing is kept.
+      if (!known.keeps) await answerConversation(route, asked, key, exchange, snapshot)
+      asked.settle?.()
+      into.route = { ...into.route, answered: 'by the gateway itself, from its store' }
+      return
+    }
+    const choice = choose(route, asked, key, exchange, snapshot)
+    const { input, id } = known.keeps ? await continued(asked, choice, route, exchange, snapshot) : { input: asked }
+    if (id !== undefined) into.route = { ...into.route, continues: `${id}, whose items come before the request's; they are not read here` }
     if (choice.model !== undefined) {
       const { name, config } = choice.model
       into.model = {

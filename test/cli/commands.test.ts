@@ -559,6 +559,23 @@ describe('sluice explain', () => {
     })
   })
 
+  test('says what the store answers, and shows what continues something without reading it', async () => {
+    const folder = folderOf({ 'gateway.yaml': `${GATEWAY}store: sqlite\n`, 'bare/gateway.yaml': GATEWAY })
+    const explained = async (path: string, body: object, ...more: string[]): Promise<[number | null, Explained]> => {
+      const { code, out } = await sluice(['explain', '--key', 'me', '--path', path, '--json', ...more], folder, {}, JSON.stringify(body))
+      return [code, json(out) as unknown as Explained]
+    }
+    const [code, made] = await explained('/v1/conversations', {})
+    expect([code, made.route]).toMatchObject([0, { answered: 'by the gateway itself, from its store' }])
+    expect((await explained('/v1/conversations', { items: 5 }))[1].refused?.status).toBe(400)
+    for (const member of ['conversation', 'previous_response_id']) {
+      const [code, { route, targets }] = await explained('/v1/responses', { model: 'm', input: 'Hi', [member]: 'some_id' })
+      expect([code, route]).toMatchObject([0, { continues: expect.stringContaining('some_id') }])
+      expect(targets.at(-1)?.request.after).toMatchObject({ model: 'claude', messages: [{ role: 'user', content: [{ text: 'Hi' }] }] })
+    }
+    expect((await explained('/v1/conversations', {}, '--config', 'bare/gateway.yaml'))[1].refused?.status).toBe(501)
+  })
+
   test('refuses a route that the named key may not use', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY.replace('sha256', 'routes: [messages], sha256') })
     const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, {}, BODY)
