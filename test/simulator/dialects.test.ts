@@ -140,6 +140,83 @@ describe('the id of an answer', () => {
   })
 })
 
+describe('results of calls that stand before another turn of the user, as frameworks send the picture that a tool returned', () => {
+  const chat = (more: object = {}): object => ({
+    model: 'sim-tools',
+    messages: [
+      { role: 'user', content: 'Look.' },
+      { role: 'assistant', tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+      { role: 'tool', tool_call_id: 'c1', content: 'a red fox' },
+      { role: 'user', content: 'The picture.' },
+    ],
+    tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }],
+    ...more,
+  })
+  test.each<[string, string, object]>([
+    ['chat', '/v1/chat/completions', chat()],
+    ['cohere_chat', '/v2/chat', chat({ stream: false })],
+    [
+      'messages',
+      '/v1/messages',
+      {
+        model: 'sim-tools',
+        max_tokens: 99,
+        messages: [
+          { role: 'user', content: 'Look.' },
+          { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'f', input: {} }] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c1', content: 'a red fox' }] },
+          { role: 'user', content: 'The picture.' },
+        ],
+        tools: [{ name: 'f', input_schema: { type: 'object' } }],
+      },
+    ],
+    [
+      'responses',
+      '/v1/responses',
+      {
+        model: 'sim-tools',
+        input: [
+          { role: 'user', content: 'Look.' },
+          { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' },
+          { type: 'function_call_output', call_id: 'c1', output: 'a red fox' },
+          { role: 'user', content: 'The picture.' },
+        ],
+        tools: [{ type: 'function', name: 'f', parameters: { type: 'object' } }],
+      },
+    ],
+    [
+      'generate',
+      '/v1beta/models/sim-tools:generateContent',
+      {
+        contents: [
+          { role: 'user', parts: [{ text: 'Look.' }] },
+          { role: 'model', parts: [{ functionCall: { name: 'f', args: {} } }] },
+          { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 'a red fox' } } }] },
+          { role: 'user', parts: [{ text: 'The picture.' }] },
+        ],
+        tools: [{ functionDeclarations: [{ name: 'f', parameters: { type: 'OBJECT' } }] }],
+      },
+    ],
+  ])('%s', async (_name, path, body) => {
+    const answer = await fetch(simulator.url + path, { method: 'POST', body: JSON.stringify(body) })
+    expect(await answer.text()).toContain('a red fox')
+  })
+})
+
+test("the schema of Cohere's answer may have the name of the reference or of the guide", async () => {
+  for (const name of ['json_schema', 'schema']) {
+    const body = {
+      model: 'sim-json',
+      stream: false,
+      messages: [{ role: 'user', content: 'JSON.' }],
+      response_format: { type: 'json_object', [name]: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } },
+    }
+    const answer = await fetch(`${simulator.url}/v2/chat`, { method: 'POST', body: JSON.stringify(body) })
+    const { message } = (await answer.json()) as { message: { content: { text: string }[] } }
+    expect(JSON.parse(message.content[0]?.text ?? '')).toHaveProperty('city')
+  }
+})
+
 test('the README lists every word', () => {
   const readme = readFileSync(join(import.meta.dirname, '../../simulator/README.md'), 'utf8')
   for (const word of WORDS) expect(readme).toContain(`| \`${word.name}\` | ${word.says}`)
