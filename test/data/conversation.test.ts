@@ -121,7 +121,10 @@ describe('a half of a dialect', () => {
       thinking: [[undefined], [{ effort: 'xhigh' }], [{ summary: 'auto' }], [{ effort: 'low', summary: 'none' }]],
       form: [{}, { type: 'text' }, { type: 'json_object' }, { type: 'json_schema', name: 'a', schema: {}, strict: true }],
     },
-    'cohere_chat/client/request': { thinking: [[undefined], [{ type: 'enabled', token_budget: 5 }], [{ type: 'disabled' }]], form: [] },
+    'cohere_chat/client/request': {
+      thinking: [[undefined], [{ type: 'enabled', token_budget: 5 }], [{ type: 'disabled' }]],
+      form: [{}, { type: 'text' }, { type: 'json_object' }, { type: 'json_object', json_schema: {} }, { type: 'json_object', schema: {} }],
+    },
     ollama_client: { thinking: [[undefined], [true], [false], ['high'], ['odd']], form: [undefined, 'json', {}] },
   }
   for (const kind of ['thinking', 'form'] as const) {
