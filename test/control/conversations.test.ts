@@ -87,6 +87,18 @@ test('the official client begins, reads, changes and deletes a conversation', as
   await expect(client.responses.create({ model: 'm', input: 'x', conversation: made.id })).rejects.toMatchObject(NOT_FOUND)
 })
 
+test('what no conversation has is refused, as from a client of the API that Mistral has at the same path', async () => {
+  const asked = { model: 'm', inputs: [user('Hello')], stream: false }
+  await expect(client.post('/conversations', { body: asked })).rejects.toMatchObject({ status: 400, code: 'unknown_parameter' })
+  const { id } = await client.conversations.create()
+  for (const path of [`/conversations/${id}`, `/conversations/${id}/items`])
+    await expect(client.post(path, { body: { items: [user('One')], inputs: 'Hello' } })).rejects.toMatchObject({
+      status: 400,
+      code: 'unknown_parameter',
+      param: 'inputs',
+    })
+})
+
 test('whole and streamed responses continue a conversation and become part of it', async () => {
   const { id } = await client.conversations.create({ items: [user('First')] })
   const one = await client.responses.create({ model: 'm', input: 'Second', conversation: id })
