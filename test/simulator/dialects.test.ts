@@ -203,18 +203,19 @@ describe('results of calls that stand before another turn of the user, as framew
   })
 })
 
-test("the schema of Cohere's answer may have the name of the reference or of the guide", async () => {
-  for (const name of ['json_schema', 'schema']) {
-    const body = {
-      model: 'sim-json',
-      stream: false,
-      messages: [{ role: 'user', content: 'JSON.' }],
-      response_format: { type: 'json_object', [name]: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } },
-    }
-    const answer = await fetch(`${simulator.url}/v2/chat`, { method: 'POST', body: JSON.stringify(body) })
-    const { message } = (await answer.json()) as { message: { content: { text: string }[] } }
-    expect(JSON.parse(message.content[0]?.text ?? '')).toHaveProperty('city')
-  }
+describe('the schema of an answer by each of its names', () => {
+  const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+  const messages = [{ role: 'user', content: 'JSON.' }]
+  const cohere = (form: object): object => ({ stream: false, messages, response_format: { type: 'json_object', ...form } })
+  test.each<[string, string, object]>([
+    ["Cohere's reference", '/v2/chat', cohere({ json_schema: schema })],
+    ["Cohere's guide", '/v2/chat', cohere({ schema })],
+    ['Anthropic', '/v1/messages', { max_tokens: 99, messages, output_config: { format: { type: 'json_schema', schema } } }],
+    ["Anthropic's first clients", '/v1/messages', { max_tokens: 99, messages, output_format: { type: 'json_schema', schema } }],
+  ])('%s', async (_name, path, body) => {
+    const answer = await fetch(simulator.url + path, { method: 'POST', body: JSON.stringify({ model: 'sim-json', ...body }) })
+    expect(await answer.text()).toContain('\\"city\\"')
+  })
 })
 
 test('the README lists every word', () => {
