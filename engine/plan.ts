@@ -387,7 +387,7 @@ interface ToldRule {
 interface ConversationRule {
   /** The paths at which a request may hold its id. */
   members: readonly (readonly string[])[]
-  /** What the routes keep about it, and its turns in order → its items: a list of `{ id, item }`. */
+  /** What the routes keep about it, and its turns in order → its items: a list of `{ id, item }`, with `is_removed: true` if only the place is left. */
   items(view: { about: Json; turns: { id: string; input: Json; output: Json }[] }): Json
   /** Why a request cannot become part of one with some items: `{ message, param, code }`. */
   refuse?(body: Body, there: Json): Json

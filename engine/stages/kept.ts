@@ -121,7 +121,7 @@ async function itemsOfConversation(id: string, { keep, input, choice, exchange, 
     const refused = keep.conversation?.refuse?.(input.body, found.items)
     if (refused !== undefined) throw refusedOf(refused)
     if (isFull(found.turns, input.bytes.length)) throw tooLong(memberOf(keep))
-    return found.items.map(one => memberAt(one, ['item']) as Json)
+    return found.items.filter(one => memberAt(one, ['is_removed']) !== true).map(one => memberAt(one, ['item']) as Json)
   }
   if (choice.bindings.every(binding => binding.keepsHere)) throw unknownConversation(id)
   return undefined

@@ -179,6 +179,16 @@ test('items are listed in pages, found by their ids, and removed', async () => {
   expect(contents(chat.seen.at(-1))).toEqual(['1', '5', '6', '7', '8'])
 })
 
+test('who removes items while listing them reaches all of them', async () => {
+  const { id } = await client.conversations.create({ items: ['1', '2', '3', '4', '5'].map(user) })
+  const seen: object[] = []
+  for await (const item of client.conversations.items.list(id, { limit: 2 })) {
+    seen.push(item)
+    await client.conversations.items.delete((item as Item).id, { conversation_id: id })
+  }
+  expect([textsOf(seen), await all(id)]).toEqual([['5', '4', '3', '2', '1'], []])
+})
+
 test('what is added at the same time is all there, each once', async () => {
   const { id } = await client.conversations.create()
   const words = Array.from({ length: 8 }, (_, index) => `word ${index}`)
