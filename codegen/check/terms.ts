@@ -22,6 +22,7 @@ const MAKES: Readonly<Record<string, string>> = {
   read_ask: ASK,
   read_answer: 'answer',
   read_vectors: 'vectors',
+  read_ranking: 'ranking',
   read_usage: 'usage',
   read_stop: 'stop',
 }
@@ -29,6 +30,7 @@ const TAKES: Readonly<Record<string, string>> = {
   write_ask: ASK,
   write_answer: 'answer',
   write_vectors: 'vectors',
+  write_ranking: 'ranking',
   write_usage: 'usage',
   write_stop: 'stop',
 }

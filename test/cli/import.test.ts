@@ -669,7 +669,7 @@ test('a wrong command line of any command ends with 64', async () => {
     ['openapi', '--bogus'],
     ['openapi', 'no-such-folder'],
     ['completion', 'tcsh'],
-    ['store', 'migrate'],
+    ['store', 'migrate', '--bogus'],
     ['keys', 'bogus'],
   ]
   for (const args of wrong) {

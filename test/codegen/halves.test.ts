@@ -58,11 +58,19 @@ beforeAll(async () => {
   plan = await importPlan(pathToFileURL(join(folder, 'plan.js')).href)
 })
 
-/** The dialects that have a half: of text, or of vectors. */
-const having = (half: string, gives: 'text' | 'vector' = 'text'): string[] =>
+/** The dialects that have a half, and give text or something else. */
+const having = (half: string, gives = 'text'): string[] =>
   readdirSync(join(root, 'schemas'))
     .filter(name => existsSync(join(root, 'schemas', name, half)))
-    .filter(name => readFileSync(join(root, 'schemas', name, 'format.yaml'), 'utf8').includes('gives: vector') === (gives === 'vector'))
+    .filter(name => (givenBy(name) ?? 'text') === gives)
+
+/** What a dialect gives by its own format, or by the one that it is like. */
+function givenBy(name: string): string | undefined {
+  const format = readFileSync(join(root, 'schemas', name, 'format.yaml'), 'utf8')
+  const said = (key: string): string | undefined => new RegExp(`^${key}: (\\w+)`, 'm').exec(format)?.[1]
+  const like = said('like')
+  return said('gives') ?? (like && givenBy(like))
+}
 
 const mapping = (name: string): Mapping => {
   const found = plan.mappings[name]
@@ -395,7 +403,7 @@ test('nothing else names dialects that are taken away with their routes, mapping
   }
   /** What is named after these dialects in a folder of the data. */
   const named = (folder: string): string[] => readdirSync(join(data.folder, folder)).filter(name => name.startsWith('ollama'))
-  const ofHalves = (['text', 'vector'] as const)
+  const ofHalves = ['text', 'vector']
     .flatMap(gives => having('client', gives).flatMap(client => having('provider', gives).map(provider => [client, provider] as const)))
     .filter(([client, provider]) => client !== provider && (client.startsWith('ollama') || provider === 'ollama'))
     .map(([client, provider]) => `${client}-to-${provider}`)

@@ -85,7 +85,7 @@ const replaced = (dialect: string, before: RegExp): Files => {
 }
 
 test('an overlay gives the plan of the whole data, and a changed file compiles only its own modules again', async () => {
-  const files = { ...dialect, ...replaced('embeddings', /^ {2}user:/m), ...replaced('rerank', /^ {2}top_n:/m) }
+  const files = { ...dialect, ...replaced('embeddings', /^ {2}user:/m), ...replaced('images', /^ {2}n:/m) }
   // What a replaced dialect says beside, the built-in mappings of it do not know: both ways find it. Pairs of halves drop it.
   const own = overlay(files)
   // Both times everything is compiled from nothing but what the whole data itself gave.
@@ -103,7 +103,7 @@ test('an overlay gives the plan of the whole data, and a changed file compiles o
   expect(found).toContain('ledger/unmapped')
   expect(found).toBe(foundBy(compileAll))
 
-  writeFileSync(join(own, 'schemas/rerank/request.yaml'), read('schemas/rerank/request.yaml'))
+  writeFileSync(join(own, 'schemas/images/request.yaml'), read('schemas/images/request.yaml'))
   const cache = memory()
   const compiled = compileOverlay(home, own, cache)
   const plan = await importAll(compileAll())
