@@ -13,13 +13,13 @@ import { plan } from './plan.js'
 
 type Targets = Record<string, { weight?: number; priority?: number }>
 
-function worldOf(targets: Targets, model: object = {}): Snapshot {
+function worldOf(targets: Targets, model: object = {}, provider = 'openai'): Snapshot {
   const models = { m: { targets: Object.entries(targets).map(([upstream, more]) => ({ upstream, ...more })), ...model } }
   // What is not said here is as the grammar of gateway.yaml says.
   expect(plan.validateGateway({ models }), JSON.stringify(plan.validateGateway.errors)).toBe(true)
   return createSnapshot(plan, {
     keys: [],
-    upstreams: Object.fromEntries(Object.keys(targets).map(name => [name, { provider: 'openai', base: 'http://127.0.0.1:9' }])),
+    upstreams: Object.fromEntries(Object.keys(targets).map(name => [name, { provider, base: 'http://127.0.0.1:9' }])),
     models: models as unknown as GatewayConfig['models'],
     maxOutput: 1000,
     currency: 'USD',
@@ -193,8 +193,10 @@ describe('the output limit of a model', () => {
     input('m', path.reduceRight<object | number>((value, name) => ({ [name]: value }), amount) as object)
 
   test.each(fields)('refuses more on the route %s, and names the field %s and the limit', (_route, name, path, on) => {
-    expect(order(worldOf({ a: {} }, limited), undefined, asking(path, 100), on)).toHaveLength(1)
-    expect(refusal(() => order(worldOf({ a: {} }, limited), undefined, asking(path, 101), on))).toMatchObject({
+    const provider = Object.entries(plan.providers).find(([, { speaks }]) => on.dialect in speaks)?.[0]
+    const world = worldOf({ a: {} }, limited, provider)
+    expect(order(world, undefined, asking(path, 100), on)).toHaveLength(1)
+    expect(refusal(() => order(world, undefined, asking(path, 101), on))).toMatchObject({
       kind: 'invalid_request',
       message: `${name}: 101 > 100, which is the maximum allowed number of output tokens for m.`,
       more: { param: name, code: 'invalid_value' },
