@@ -17,23 +17,10 @@ import { OF_TERMS, Walker } from './made.js'
 import { Members } from './members.js'
 import { Reader, type Value } from './reads.js'
 
-/** The terms that functions of halves return, and those that they take. */
-const MAKES: Readonly<Record<string, string>> = {
-  read_ask: ASK,
-  read_answer: 'answer',
-  read_vectors: 'vectors',
-  read_ranking: 'ranking',
-  read_usage: 'usage',
-  read_stop: 'stop',
-}
-const TAKES: Readonly<Record<string, string>> = {
-  write_ask: ASK,
-  write_answer: 'answer',
-  write_vectors: 'vectors',
-  write_ranking: 'ranking',
-  write_usage: 'usage',
-  write_stop: 'stop',
-}
+/** What halves hand over: functions `read_…` return it, and `write_…` take it. */
+const HANDED_OVER = [ASK, 'answer', 'vectors', 'ranking', 'usage', 'stop']
+const MAKES: ReadonlyMap<string, string> = new Map(HANDED_OVER.map(term => [`read_${term}`, term]))
+const TAKES: ReadonlyMap<string, string> = new Map(HANDED_OVER.map(term => [`write_${term}`, term]))
 
 /** The parts of a file in which terms are used. */
 type Said = Partial<Pick<LibraryData, 'functions' | 'lacks' | 'terms' | 'fields' | 'stream'> & Pick<MappingData, 'define'>>
@@ -83,7 +70,7 @@ class TermsCheck {
     const library = libraryOf(user, project)
     this.document = user.document
     this.walker = new Walker(library, project.findings, OF_TERMS)
-    const results = Object.entries(MAKES).map(([name, term]) => [name, this.valueOf(term)] as const)
+    const results = [...MAKES].map(([name, term]) => [name, this.valueOf(term)] as const)
     this.reader = new Reader(library, new Map(results), (...missing) => this.missing(...missing))
     this.told = terms.get('told')?.members ?? new Map()
   }
@@ -107,7 +94,7 @@ class TermsCheck {
   }
 
   private function(name: string, source: Source, dialect: string): void {
-    const made = MAKES[name]
+    const made = MAKES.get(name)
     const shape = made === undefined ? undefined : this.terms.get(made)
     if (made !== undefined && shape) this.walker.term(source, made, shape)
     this.reader.call(source, this.taken(name, dialect))
@@ -118,7 +105,7 @@ class TermsCheck {
     const { schemas } = this.project
     const id = schemaId(dialect, 'response')
     if (name === 'read_answer' && schemas.has(id)) return [{ shapes: [namesIn(schemas, id)], path: 'response' }]
-    const term = TAKES[name]
+    const term = TAKES.get(name)
     return term === undefined ? [] : [this.valueOf(term)]
   }
 

@@ -1,6 +1,7 @@
 // Answers that are kept for the key that made them, so that later requests can continue them.
 
 import { sql } from 'kysely'
+import { MOST_TEXT, MOST_TURNS } from '../../engine/control/kept-bounds.js'
 import type { KeptAnswer, KeptTurn, NewAnswer } from '../../engine/snapshot/model.js'
 import type { Store } from '../store/store.js'
 import type { KeptTable } from '../store/tables.js'
@@ -17,9 +18,6 @@ export interface KeptOptions {
 
 /** Characters of a sealed answer; a longer one is not kept. */
 const LONGEST = 24 * 1024 * 1024
-/** Turns of one conversation, and characters of all of them. */
-const MOST_TURNS = 1_000
-const MOST_TEXT = 24 * 1024 * 1024
 /** Characters that are read of the store for the items of one request: it holds the requests of their answers, too. */
 const MOST_READ = 4 * MOST_TEXT
 /** Referable items of one answer. */

@@ -1,12 +1,13 @@
 // Conversations that the gateway keeps in its store. A conversation is a row of its own behind its turns: its text is what the
 // routes keep about it, and an answer that belongs to it becomes its last turn.
 
+import { MOST_TEXT } from '../control/kept-bounds.js'
 import { GatewayError, unknownId } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt } from '../core/members.js'
 import type { Body, Json, KeepRule } from '../plan.js'
 import type { KeptAnswer, Key, NewAnswer, Route, Snapshot, Store } from '../snapshot/model.js'
-import { conversationId, isFull, isKeptId, lengthOf, listOf, MOST_KEPT, outputOf, refusedOf, tooLong } from './kept-items.js'
+import { conversationId, isFull, isKeptId, lengthOf, listOf, outputOf, refusedOf, tooLong } from './kept-items.js'
 import { referredItems } from './kept-references.js'
 import { limit } from './limit.js'
 import { type Input, withoutBody } from './read.js'
@@ -132,7 +133,7 @@ async function change(question: Question, found: Conversation, told: Json): Prom
 }
 
 async function put({ param, exchange, store }: Question, kept: Pick<NewAnswer, 'id' | 'conversation' | 'input' | 'answer'>): Promise<void> {
-  const isShort = kept.input.length + kept.answer.length <= MOST_KEPT
+  const isShort = kept.input.length + kept.answer.length <= MOST_TEXT
   const asked = { caller: exchange.log.key ?? '', previous: null, items: [], ...kept }
   if (!isShort || !(await store.ask('keep', asked))) throw tooLong(param)
 }

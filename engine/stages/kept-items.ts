@@ -1,16 +1,11 @@
 // What is read of kept answers, wherever they are used.
 
+import { MOST_TEXT, MOST_TURNS } from '../control/kept-bounds.js'
 import { GatewayError } from '../core/errors.js'
 import { memberAt } from '../core/members.js'
 import { storable } from '../core/text.js'
 import type { Json, KeepRule } from '../plan.js'
 import type { KeptAnswer } from '../snapshot/model.js'
-
-/** The longest answer, with what its request added, that is kept: characters. */
-export const MOST_KEPT = 24 * 1024 * 1024
-
-/** Turns of a conversation that a request continues. Like a longer text, more of them can still be read. */
-const MOST_TURNS = 1_000
 
 /** Characters of an id under which something is kept: an index of Postgres holds no text of any length. */
 const LONGEST_KEPT_ID = 512
@@ -44,9 +39,9 @@ export function tooLong(param: string | undefined): GatewayError {
   return new GatewayError('too_large', 'The conversation that this request continues is too long: begin another one.', { param })
 }
 
-/** Whether no turn with so many bytes may follow. */
+/** Whether no turn with so many bytes may follow. A longer conversation can still be read. */
 export function isFull(turns: readonly KeptAnswer[], more: number): boolean {
-  return turns.length >= MOST_TURNS || lengthOf(turns) + more > MOST_KEPT
+  return turns.length >= MOST_TURNS || lengthOf(turns) + more > MOST_TEXT
 }
 
 /** The refusal that a route's expression made. */

@@ -1,6 +1,7 @@
 // Answers that the gateway keeps in its store, so that a later request can continue them or refer to their items. A
 // dialect's `keep` rule defines how; the store holds texts, and only requests that refer to some ask for them.
 
+import { MOST_TEXT } from '../control/kept-bounds.js'
 import { GatewayError, unknownId } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt, valueAt } from '../core/members.js'
@@ -11,7 +12,7 @@ import { holdsAny } from '../wire/json/markers.js'
 import type { Attempt } from './attempt.js'
 import { type Choice, taskOf } from './choose.js'
 import { conversationWith, unknownConversation } from './conversation.js'
-import { conversationId, isFull, isKeptId, lengthOf, listOf, MOST_KEPT, outputOf, refusedOf, tooLong } from './kept-items.js'
+import { conversationId, isFull, isKeptId, lengthOf, listOf, outputOf, refusedOf, tooLong } from './kept-items.js'
 import { type Keeping, referredItems } from './kept-references.js'
 import { limit } from './limit.js'
 import { type Input, inputOf, saidAt, withoutBody } from './read.js'
@@ -92,8 +93,8 @@ async function restored(restoring: Restoring): Promise<Input> {
   if (bytes.length > route.limits.body) throw tooLong(conversation === undefined ? keep.previous.at(-1) : memberOf(keep))
   const whole = await inputOf(bytes, route, exchange, snapshot.plan.dialects[route.dialect] as Dialect)
   // What it refers to may be removed, and the conversation stays.
-  if (items !== undefined && input.turn?.conversation !== undefined) input.turn.own = { body: keep.resolved(input.body, items) as Body }
-  whole.turn = input.turn
+  const own = items && input.turn?.conversation !== undefined && { body: keep.resolved(input.body, items) as Body }
+  whole.turn = input.turn && { ...input.turn, ...(own && { own }) }
   return whole
 }
 
@@ -149,7 +150,7 @@ export function keeperOf({ binding, input, exchange, snapshot }: Attempt): Keep 
       .filter(isKeptId)
     const input = releaseDigits(JSON.stringify(listOf(keep.items(turn.own.body))))
     const text = JSON.stringify(answer)
-    const isShort = input.length + text.length <= MOST_KEPT
+    const isShort = input.length + text.length <= MOST_TEXT
     const kept = { caller: exchange.log.key ?? '', id, previous: turn.previous ?? null, conversation, items, input, answer: text }
     const written = isShort ? store.ask('keep', kept) : Promise.resolve(false)
     // The next request of the conversation names no answer that it could wait for, and the model would have forgotten this one.

@@ -4,10 +4,9 @@
 import { memberAt } from '../core/members.js'
 import type { Body } from '../plan.js'
 import { jsonOr } from '../wire/json/parse.js'
-import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
 import { replaced } from './replaced.js'
-import type { Rewriter } from './rewriter.js'
+import { blockWith, type Rewriter } from './rewriter.js'
 
 /** Undefined if the dialect's clients do not need it, or the provider was asked under the requested name. */
 export function requestedNameOf({ binding, input }: Attempt): Rewriter | undefined {
@@ -26,15 +25,7 @@ export function requestedNameOf({ binding, input }: Attempt): Rewriter | undefin
   return {
     whole: renamed,
     event: text => (isDone ? text : renamed(text)),
-    block(text) {
-      let made = text
-      parseEvents(text, data => {
-        // Data in several lines is not found, and passes.
-        made = made.replace(data, () => renamed(data))
-        return isDone
-      })
-      return made
-    },
+    block: text => blockWith(text, renamed, () => isDone),
     isDone: () => isDone,
   }
 }

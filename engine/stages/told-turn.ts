@@ -4,10 +4,9 @@
 import { isObject, memberAt } from '../core/members.js'
 import type { Json } from '../plan.js'
 import { jsonOr } from '../wire/json/parse.js'
-import { parseEvents } from '../wire/sse.js'
 import type { Attempt } from './attempt.js'
 import { replaced } from './replaced.js'
-import type { Rewriter } from './rewriter.js'
+import { blockWith, type Rewriter } from './rewriter.js'
 
 /** Undefined if the request continues nothing that is kept here, or a mapping tells it. */
 export function toldTurnOf({ binding, input: { turn } }: Attempt): Rewriter | undefined {
@@ -23,19 +22,10 @@ export function toldTurnOf({ binding, input: { turn } }: Attempt): Rewriter | un
     const values = members.map(([name, value]) => [[...path, name].join('.'), value] as const)
     return replaced(Buffer.from(text), body, values).toString()
   }
-  const event = (text: string): string => {
-    return rule.events.some(([name]) => text.includes(`"${name}"`)) ? told(text, rule.events) : text
-  }
+  const event = (text: string): string => (rule.events.some(([name]) => text.includes(`"${name}"`)) ? told(text, rule.events) : text)
   return {
     whole: text => told(text, [[]]),
     event,
-    block(text) {
-      let made = text
-      parseEvents(text, data => {
-        // Data in several lines is not found, and passes.
-        made = made.replace(data, () => event(data))
-      })
-      return made
-    },
+    block: text => blockWith(text, event),
   }
 }
